@@ -1,0 +1,172 @@
+package frontend
+
+import (
+	"fmt"
+	"time"
+)
+
+// Severities of an ErrorResponse, in the words of Postgres. After a FATAL the
+// connection is closed; after an ERROR the client goes on.
+const (
+	severityError = "ERROR"
+	severityFatal = "FATAL"
+)
+
+// Error is what a client is told by pgebb itself, as opposed to what a server
+// said, which is forwarded as it is. Every such error is made by a function of
+// this file, so that the file is the whole list.
+type Error struct {
+	Severity string // ERROR or FATAL
+	Code     string // SQLSTATE, five characters
+	Message  string
+	Detail   string // may be empty
+	Hint     string // may be empty
+}
+
+func (e *Error) Error() string { return e.Severity + " " + e.Code + ": " + e.Message }
+
+// fatal reports whether the connection is closed behind this error.
+func (e *Error) fatal() bool { return e.Severity == severityFatal }
+
+// Errors of the login.
+
+// errProtocol is for bytes that no client may legally send.
+func errProtocol(format string, args ...any) *Error {
+	return &Error{Severity: severityFatal, Code: "08P01", Message: fmt.Sprintf(format, args...)}
+}
+
+// errProtocolVersion is for a major version other than 3.
+func errProtocolVersion(major, minor uint16) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "0A000",
+		Message: fmt.Sprintf("unsupported frontend protocol %d.%d: pgebb supports 3.0 to 3.2", major, minor),
+	}
+}
+
+// errNoUser is for a StartupMessage without a user, in the words of Postgres.
+func errNoUser() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "28000",
+		Message: "no PostgreSQL user name specified in startup packet",
+	}
+}
+
+// errAuthFailed is given for a wrong password and for an unknown user alike.
+func errAuthFailed(user string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "28P01",
+		Message: fmt.Sprintf("password authentication failed for user %q", user),
+	}
+}
+
+// errNoDatabase is given after authentication, as Postgres does.
+func errNoDatabase(database string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "3D000",
+		Message: fmt.Sprintf("database %q does not exist", database),
+		Detail:  "No [[databases]] entry of pgdog.toml has this name.",
+	}
+}
+
+// errNotPermitted is for a user who exists but not for this database.
+func errNotPermitted(user, database string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "28000",
+		Message: fmt.Sprintf("user %q may not use database %q", user, database),
+		Detail:  "No [[users]] entry of users.toml pairs this user with this database.",
+	}
+}
+
+// errReplication is for a client that asks for a walsender.
+func errReplication() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "0A000",
+		Message: "replication connections are not supported through pgebb",
+		Hint:    "Connect to Postgres directly for replication.",
+	}
+}
+
+// Errors of the checkout and of limits.
+
+// errCheckoutTimeout says which pool was exhausted and at what limits.
+func errCheckoutTimeout(severity, user, database string, timeout time.Duration, size int) *Error {
+	return &Error{
+		Severity: severity, Code: "58000",
+		Message: "checkout timeout",
+		Detail: fmt.Sprintf("No server of the pool for user %q and database %q became free within checkout_timeout (%d ms); the pool size is %d.",
+			user, database, timeout.Milliseconds(), size),
+		Hint: "Raise default_pool_size or checkout_timeout, or shorten transactions.",
+	}
+}
+
+// errQueryTimeout closes the client and its server.
+func errQueryTimeout(timeout time.Duration) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "58000", Message: "query timeout",
+		Detail: fmt.Sprintf("query_timeout of %dms expired", timeout.Milliseconds()),
+	}
+}
+
+// errClientIdle closes a client that sent nothing for too long.
+func errClientIdle(timeout time.Duration) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "57P05", Message: "disconnecting idle client",
+		Detail: fmt.Sprintf("client_idle_timeout of %dms expired", timeout.Milliseconds()),
+	}
+}
+
+// errClientIdleInTransaction closes a client that left a transaction open.
+func errClientIdleInTransaction(timeout time.Duration) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "57P05", Message: "disconnecting idle in transaction client",
+		Detail: fmt.Sprintf("client_idle_in_transaction_timeout of %dms expired", timeout.Milliseconds()),
+	}
+}
+
+// errCancelled answers a request that was cancelled while it waited for a
+// server, in the words of Postgres.
+func errCancelled() *Error {
+	return &Error{
+		Severity: severityError, Code: "57014", Message: "canceling statement due to user request",
+		Detail: "The request was still waiting for a server; nothing of it was executed.",
+	}
+}
+
+// errShutdown closes clients while pgebb drains.
+func errShutdown() *Error {
+	return &Error{Severity: severityFatal, Code: "57P01", Message: "pgebb is shutting down"}
+}
+
+// errServerLost is for a server that went away in the middle of a request.
+func errServerLost(reason string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "08006", Message: "the server closed the connection unexpectedly",
+		Detail: reason,
+	}
+}
+
+// errServerUnavailable is for a server that cannot be reached or that does
+// not let us in without an ErrorResponse of its own.
+func errServerUnavailable(reason string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "08006", Message: "the server is unavailable",
+		Detail: reason,
+	}
+}
+
+// errStatementMode refuses a transaction block in statement mode.
+func errStatementMode() *Error {
+	return &Error{
+		Severity: severityError, Code: "58000",
+		Message: "transaction blocks are not allowed with pooler_mode = \"statement\"",
+		Hint:    "Use pooler_mode = \"transaction\" for this database or user.",
+	}
+}
+
+// errPoolRemoved closes clients whose user or database left the configuration.
+func errPoolRemoved(user, database string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "57P01",
+		Message: fmt.Sprintf("the pool for user %q and database %q was removed from the configuration", user, database),
+	}
+}
