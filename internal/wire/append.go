@@ -1,0 +1,68 @@
+package wire
+
+import "encoding/binary"
+
+// begin appends a header whose length [finish] fills in.
+func begin(b []byte, typ byte) ([]byte, int) {
+	return append(b, typ, 0, 0, 0, 0), len(b) + 1
+}
+
+func finish(b []byte, at int) []byte {
+	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at))
+	return b
+}
+
+func appendCString(b []byte, s string) []byte { return append(append(b, s...), 0) }
+
+// AppendEmpty appends a message without a body: Sync, Flush, CopyDone,
+// Terminate, ParseComplete and the like.
+func AppendEmpty(b []byte, typ byte) []byte { return append(b, typ, 0, 0, 0, 4) }
+
+// AppendQuery appends a Query.
+func AppendQuery(b []byte, sql string) []byte {
+	b, at := begin(b, Query)
+	return finish(appendCString(b, sql), at)
+}
+
+// AppendCopyFail appends a CopyFail with its reason.
+func AppendCopyFail(b []byte, reason string) []byte {
+	b, at := begin(b, CopyFail)
+	return finish(appendCString(b, reason), at)
+}
+
+// AppendReadyForQuery appends a ReadyForQuery with a transaction status.
+func AppendReadyForQuery(b []byte, status byte) []byte {
+	return append(b, ReadyForQuery, 0, 0, 0, 5, status)
+}
+
+// AppendParameterStatus appends a ParameterStatus.
+func AppendParameterStatus(b []byte, name, value string) []byte {
+	b, at := begin(b, ParameterStatus)
+	return finish(appendCString(appendCString(b, name), value), at)
+}
+
+// AppendBackendKeyData appends a BackendKeyData; the secret is 4 bytes for
+// protocol 3.0 and may be up to 256 bytes from 3.2 on.
+func AppendBackendKeyData(b []byte, pid uint32, secret []byte) []byte {
+	b, at := begin(b, BackendKeyData)
+	b = binary.BigEndian.AppendUint32(b, pid)
+	return finish(append(b, secret...), at)
+}
+
+// Field is one field of an ErrorResponse or a NoticeResponse.
+type Field struct {
+	Type  byte
+	Value string
+}
+
+// AppendFields appends an ErrorResponse or a NoticeResponse, leaving out
+// fields without a value.
+func AppendFields(b []byte, typ byte, fields ...Field) []byte {
+	b, at := begin(b, typ)
+	for _, f := range fields {
+		if f.Value != "" {
+			b = appendCString(append(b, f.Type), f.Value)
+		}
+	}
+	return finish(append(b, 0), at)
+}

@@ -1,0 +1,105 @@
+// Package parser knows what an SQL statement means for a pooler: which of its
+// properties decide where it may run and what it leaves behind.
+//
+// [Scanner] is the cheap look at the first words of a text; it costs nanoseconds
+// and cannot fail. It does no I/O and knows no connection.
+//
+// The caveat that bites: a scanner sees words, not meaning. It answers for the
+// first statement of a text only, and what it does not recognise may still do what
+// it was asked about; callers keep a second line of defence.
+package parser
+
+// Scanner recognises statements by their first words. The zero value is ready.
+type Scanner struct{}
+
+// BeginsTransaction reports whether the first statement of an SQL text opens a
+// transaction block: BEGIN, or START TRANSACTION. The text may be cut off at its
+// end.
+func (Scanner) BeginsTransaction(sql []byte) bool {
+	word, rest := nextWord(sql)
+	switch {
+	case equalFold(word, "begin"):
+		return true
+	case equalFold(word, "start"):
+		word, _ = nextWord(rest)
+		return equalFold(word, "transaction")
+	}
+	return false
+}
+
+// nextWord returns the first word of an SQL text, and what follows it, past white
+// space, comments and empty statements. Both alias sql.
+func nextWord(sql []byte) (word, rest []byte) {
+	sql = skipBlank(sql)
+	n := 0
+	for n < len(sql) && isLetter(sql[n]) {
+		n++
+	}
+	return sql[:n], sql[n:]
+}
+
+// skipBlank goes past white space, semicolons and comments; comments in C's style
+// nest, as in Postgres.
+func skipBlank(sql []byte) []byte {
+	for len(sql) > 0 {
+		switch {
+		case isSpace(sql[0]) || sql[0] == ';':
+			sql = sql[1:]
+		case len(sql) > 1 && sql[0] == '-' && sql[1] == '-':
+			sql = skipLine(sql)
+		case len(sql) > 1 && sql[0] == '/' && sql[1] == '*':
+			sql = skipComment(sql)
+		default:
+			return sql
+		}
+	}
+	return nil
+}
+
+func skipLine(sql []byte) []byte {
+	for i, b := range sql {
+		if b == '\n' || b == '\r' {
+			return sql[i+1:]
+		}
+	}
+	return nil
+}
+
+func skipComment(sql []byte) []byte {
+	depth := 0
+	for i := 0; i+1 < len(sql); i++ {
+		switch {
+		case sql[i] == '/' && sql[i+1] == '*':
+			depth++
+			i++
+		case sql[i] == '*' && sql[i+1] == '/':
+			depth--
+			i++
+			if depth == 0 {
+				return sql[i+1:]
+			}
+		}
+	}
+	return nil
+}
+
+func isSpace(b byte) bool {
+	return b == ' ' || b == '\t' || b == '\n' || b == '\r' || b == '\f' || b == '\v'
+}
+
+func isLetter(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_'
+}
+
+// equalFold compares a word with one in lower case.
+func equalFold(word []byte, lower string) bool {
+	if len(word) != len(lower) {
+		return false
+	}
+	for i := range lower {
+		if word[i]|0x20 != lower[i] {
+			return false
+		}
+	}
+	return true
+}
