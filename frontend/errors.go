@@ -170,3 +170,62 @@ func errPoolRemoved(user, database string) *Error {
 		Message: fmt.Sprintf("the pool for user %q and database %q was removed from the configuration", user, database),
 	}
 }
+
+// errNamedStatement refuses what would break at the next transaction.
+func errNamedStatement() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "0A000",
+		Message: "named prepared statements are not supported in this pooler_mode",
+		Hint:    "Use pooler_mode = \"session\" for this database or user, or turn off named statements in the driver.",
+	}
+}
+
+// errTooManyLost is for a client whose servers die as soon as it gets them.
+func errTooManyLost() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "08006",
+		Message: "the server closed the connection unexpectedly",
+		Detail:  fmt.Sprintf("%d servers in a row were lost before they were sent anything.", maxRetries),
+	}
+}
+
+// errParameters is for a server that refuses run-time parameters that another
+// server of the same pool has accepted.
+func errParameters(reason error) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "58000",
+		Message: "the session's run-time parameters could not be set on the server",
+		Detail:  reason.Error(),
+	}
+}
+
+// errTooManyClients is for the client that would need one cancel key too many.
+func errTooManyClients() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "53300", Message: "sorry, too many clients already",
+		Detail: fmt.Sprintf("pgebb has cancel keys for %d clients.", maxClients),
+	}
+}
+
+// errOption is for a command-line argument in "options" that a pooler cannot give
+// to a server process that is running already.
+func errOption(arg string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "42601",
+		Message: fmt.Sprintf("invalid command-line argument for server process: %s", arg),
+		Hint:    "Through pgebb, \"options\" can hold -c name=value and --name=value.",
+	}
+}
+
+// errOptionValue is for a setting in "options" without a value, in the words of
+// Postgres.
+func errOptionValue(setting string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "42601", Message: fmt.Sprintf("-c %s requires a value", setting),
+	}
+}
+
+// errSASL is for a SASL message that is not one, in the words of Postgres.
+func errSASL(detail string) *Error {
+	return &Error{Severity: severityFatal, Code: "08P01", Message: "malformed SCRAM message", Detail: detail}
+}

@@ -66,3 +66,30 @@ func AppendFields(b []byte, typ byte, fields ...Field) []byte {
 	}
 	return finish(append(b, 0), at)
 }
+
+// AppendRaw appends a message with a body that is ready made.
+func AppendRaw(b []byte, typ byte, body []byte) []byte {
+	b, at := begin(b, typ)
+	return finish(append(b, body...), at)
+}
+
+// AppendStartup appends a StartupMessage, which has no type: a protocol version,
+// then pairs of names and values.
+func AppendStartup(b []byte, version uint32, pairs ...string) []byte {
+	at := len(b)
+	b = append(b, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, version)
+	for _, s := range pairs {
+		b = appendCString(b, s)
+	}
+	return finish(append(b, 0), at)
+}
+
+// AppendCancelRequest appends a CancelRequest, which has no type either.
+func AppendCancelRequest(b []byte, pid uint32, secret []byte) []byte {
+	at := len(b)
+	b = append(b, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, CancelRequestCode)
+	b = binary.BigEndian.AppendUint32(b, pid)
+	return finish(append(b, secret...), at)
+}

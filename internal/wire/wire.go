@@ -114,3 +114,11 @@ func ErrorField(body []byte, field byte) []byte {
 	}
 	return nil
 }
+
+// What stands in the place of a protocol version in messages without a type.
+const (
+	CancelRequestCode = 1234<<16 | 5678
+	SSLRequestCode    = 1234<<16 | 5679
+	GSSENCRequestCode = 1234<<16 | 5680
+	Version30         = 3 << 16
+)

@@ -1,0 +1,128 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Target is where a server is and as whom we log in to it.
+type Target struct {
+	Network, Address string // "tcp" with host:port, or "unix" with a socket's path
+	User, Database   string
+	Passwords        []string // tried in order
+	Params           []Param  // of the StartupMessage, besides user and database
+	TCP              TCPOptions
+}
+
+// TCPOptions are options of a TCP connection, for both sides; TCP_NODELAY is always
+// set. The zero value of an option leaves it to the system.
+type TCPOptions struct {
+	Keepalive   bool
+	Idle        time.Duration // before the first probe
+	Interval    time.Duration // between probes
+	Probes      int           // unanswered ones before the connection is given up
+	UserTimeout time.Duration // how long sent data may stay unacknowledged
+	Congestion  string        // congestion control algorithm
+}
+
+// Apply sets the options on a connection; on one that is not TCP it does nothing.
+func (o TCPOptions) Apply(conn net.Conn) error {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	config := net.KeepAliveConfig{Enable: o.Keepalive, Idle: o.Idle, Interval: o.Interval, Count: o.Probes}
+	if err := tcp.SetKeepAliveConfig(config); err != nil {
+		return fmt.Errorf("setting TCP keepalive: %w", err)
+	}
+	if o.UserTimeout == 0 && o.Congestion == "" {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("setting TCP options: %w", err)
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		if o.UserTimeout > 0 {
+			failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(o.UserTimeout.Milliseconds()))
+		}
+		if o.Congestion != "" && failed == nil {
+			failed = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, o.Congestion)
+		}
+	})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return fmt.Errorf("setting TCP options: %w", err)
+	}
+	return nil
+}
+
+// Session is a connection that is logged in, with nothing read beyond the first
+// ReadyForQuery.
+type Session struct {
+	Conn   net.Conn
+	PID    uint32  // 0 if the server gave no key
+	Secret []byte  // 4 to 256 bytes, empty if the server gave no key
+	Params []Param // as reported, in order
+}
+
+// Connect dials a server and logs in, with plain blocking calls until ctx ends. When
+// the server says no, the error wraps a [ServerError]. Of several passwords each is
+// tried with a connection of its own.
+func Connect(ctx context.Context, t Target) (*Session, error) {
+	passwords := t.Passwords
+	if len(passwords) == 0 {
+		passwords = []string{""}
+	}
+	var err error
+	for _, password := range passwords {
+		var s *Session
+		s, err = connect(ctx, t, password)
+		if err == nil {
+			return s, nil
+		}
+		if !wrongPassword(err) {
+			break
+		}
+	}
+	return nil, err
+}
+
+func connect(ctx context.Context, t Target, password string) (*Session, error) {
+	conn, err := dial(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	s, err := logIn(conn, t, password)
+	if !stop() && err == nil {
+		err = ctx.Err() // the deadline is set, or about to be
+	}
+	if err != nil {
+		conn.Close()
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w (%w)", ctx.Err(), err)
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+func dial(ctx context.Context, t Target) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, t.Network, t.Address)
+	if err != nil {
+		return nil, err // it says where to
+	}
+	if err := t.TCP.Apply(conn); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}

@@ -1,0 +1,232 @@
+package backend
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/pgebb/pgebb/internal/scram"
+	"github.com/pgebb/pgebb/internal/wire"
+)
+
+const (
+	// maxLoginMessage is the longest message in bytes that is accepted of a server
+	// during its login, and maxLoginMessages how many there may be: a hostile one
+	// must not take memory, or time.
+	maxLoginMessage  = 1 << 20
+	maxLoginMessages = 10_000
+
+	minSecret, maxSecret = 4, 256 // of a BackendKeyData, in bytes
+)
+
+// Authentication requests of a server.
+const (
+	authOK           = 0
+	authCleartext    = 3
+	authMD5          = 5
+	authSASL         = 10
+	authSASLContinue = 11
+	authSASLFinal    = 12
+)
+
+// logIn sends the StartupMessage and answers what the server asks until it is ready
+// for queries.
+func logIn(conn net.Conn, t Target, password string) (*Session, error) {
+	pairs := []string{"user", t.User, "database", t.Database}
+	for _, p := range t.Params {
+		pairs = append(pairs, p.Name, p.Value)
+	}
+	if _, err := conn.Write(wire.AppendStartup(nil, wire.Version30, pairs...)); err != nil {
+		return nil, fmt.Errorf("sending the StartupMessage: %w", err)
+	}
+	s := &Session{Conn: conn}
+	a := authentication{conn: conn, user: t.User, password: password}
+	for range maxLoginMessages {
+		typ, body, err := readMessage(conn)
+		if err != nil {
+			return nil, fmt.Errorf("reading the server's login messages: %w", err)
+		}
+		switch typ {
+		case wire.ErrorResponse:
+			return nil, &ServerError{body}
+		case wire.NoticeResponse:
+		case wire.Authentication:
+			if err := a.answer(body); err != nil {
+				return nil, fmt.Errorf("authenticating as %q: %w", t.User, err)
+			}
+		case wire.ParameterStatus, wire.BackendKeyData, wire.ReadyForQuery:
+			if !a.done {
+				return nil, fmt.Errorf("the server sends message %q before authentication is done", typ)
+			}
+			ready, err := s.note(typ, body)
+			if ready || err != nil {
+				return s, err
+			}
+		default:
+			return nil, fmt.Errorf("the server sends message %q during the login", typ)
+		}
+	}
+	return nil, fmt.Errorf("the server sends more than %d messages during the login", maxLoginMessages)
+}
+
+// note keeps what the server says about the session.
+func (s *Session) note(typ byte, body []byte) (ready bool, err error) {
+	switch typ {
+	case wire.ReadyForQuery:
+		return true, nil
+	case wire.BackendKeyData:
+		if len(body) < 4+minSecret || len(body) > 4+maxSecret {
+			return false, fmt.Errorf("a BackendKeyData of %d bytes", len(body))
+		}
+		s.PID, s.Secret = binary.BigEndian.Uint32(body), body[4:]
+	case wire.ParameterStatus:
+		name, rest, ok1 := wire.CString(body)
+		value, _, ok2 := wire.CString(rest)
+		if !ok1 || !ok2 {
+			return false, errors.New("a malformed ParameterStatus")
+		}
+		s.Params = append(s.Params, Param{string(name), string(value)})
+	}
+	return false, nil
+}
+
+// readMessage reads one message and not a byte more, since an event loop goes on
+// reading after the login.
+func readMessage(conn net.Conn) (typ byte, body []byte, err error) {
+	var header [wire.HeaderSize]byte
+	if _, err := io.ReadFull(conn, header[:]); err != nil {
+		return 0, nil, err
+	}
+	typ, size := wire.Header(header[:])
+	if size < wire.HeaderSize || size > maxLoginMessage {
+		return 0, nil, fmt.Errorf("message %q has a length of %d bytes", typ, size-1)
+	}
+	body = make([]byte, size-wire.HeaderSize)
+	if _, err := io.ReadFull(conn, body); err != nil {
+		return 0, nil, err
+	}
+	return typ, body, nil
+}
+
+// authentication answers the requests of one login.
+type authentication struct {
+	conn           net.Conn
+	user, password string
+	scram          *scram.Client
+	verified       bool // the server has proved that it knows the password
+	done           bool
+}
+
+func (a *authentication) answer(body []byte) error {
+	if len(body) < 4 {
+		return errors.New("a malformed authentication request")
+	}
+	request, data := binary.BigEndian.Uint32(body), body[4:]
+	if request != authOK && a.password == "" {
+		return errors.New("the server asks for a password and none is configured (users.toml: password or server_password)")
+	}
+	switch request {
+	case authOK:
+		if a.scram != nil && !a.verified {
+			return errors.New("the server skips its part of SCRAM")
+		}
+		a.done = true
+		return nil
+	case authCleartext:
+		return a.send(append([]byte(a.password), 0))
+	case authMD5:
+		if len(data) != 4 {
+			return errors.New("an MD5 salt of the wrong length")
+		}
+		return a.send(append([]byte(MD5Response(a.user, a.password, [4]byte(data))), 0))
+	case authSASL:
+		return a.startSASL(data)
+	case authSASLContinue:
+		if a.scram == nil {
+			return errors.New("SASL goes on before it began")
+		}
+		final, err := a.scram.Final(data)
+		if err != nil {
+			return err
+		}
+		return a.send(final)
+	case authSASLFinal:
+		if a.scram == nil {
+			return errors.New("SASL ends before it began")
+		}
+		a.verified = true
+		return a.scram.Verify(data)
+	}
+	return fmt.Errorf("the server asks for authentication method %d, which is not supported", request)
+}
+
+func (a *authentication) startSASL(mechanisms []byte) error {
+	for len(mechanisms) > 0 {
+		name, rest, ok := wire.CString(mechanisms)
+		if !ok || len(name) == 0 {
+			break
+		}
+		if string(name) == scram.Mechanism {
+			a.scram = scram.NewClient(a.password)
+			first := a.scram.First()
+			body := append([]byte(scram.Mechanism), 0)
+			body = binary.BigEndian.AppendUint32(body, uint32(len(first)))
+			return a.send(append(body, first...))
+		}
+		mechanisms = rest
+	}
+	return errors.New("the server offers no SASL mechanism that is supported (" + scram.Mechanism + ")")
+}
+
+func (a *authentication) send(body []byte) error {
+	if _, err := a.conn.Write(wire.AppendRaw(nil, wire.Password, body)); err != nil {
+		return fmt.Errorf("sending the password message: %w", err)
+	}
+	return nil
+}
+
+// MD5Hash is a password as PostgreSQL stores it with password_encryption = md5.
+func MD5Hash(user, password string) string {
+	sum := md5.Sum([]byte(password + user))
+	return "md5" + hex.EncodeToString(sum[:])
+}
+
+// MD5Response is the answer to an MD5 authentication request.
+func MD5Response(user, password string, salt [4]byte) string {
+	return MD5Salted(MD5Hash(user, password), salt)
+}
+
+// MD5Salted is the answer of somebody who knows the stored hash, "md5" and all.
+func MD5Salted(hash string, salt [4]byte) string {
+	sum := md5.Sum(append([]byte(hash[len("md5"):]), salt[:]...))
+	return "md5" + hex.EncodeToString(sum[:])
+}
+
+// Cancel sends a cancel request to a server and waits until the server has closed
+// the connection, which is when it has dealt with it.
+func Cancel(ctx context.Context, t Target, pid uint32, secret []byte) error {
+	conn, err := dial(ctx, t)
+	if err != nil {
+		return fmt.Errorf("dialling for a cancel request: %w", err)
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err := conn.Write(wire.AppendCancelRequest(nil, pid, secret)); err != nil {
+		return fmt.Errorf("sending a cancel request: %w", err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !isReset(err) {
+		return fmt.Errorf("waiting for a cancel request to be dealt with: %w", err)
+	}
+	return nil
+}
+
+// isReset reports whether the peer closed the connection without reading all.
+func isReset(err error) bool { return errors.Is(err, syscall.ECONNRESET) }

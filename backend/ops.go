@@ -1,0 +1,91 @@
+package backend
+
+import "github.com/pgebb/pgebb/internal/wire"
+
+// ops is the queue of messages that a server was sent and has not answered, one
+// byte each: the type of the message. It is what "every expected reply has
+// arrived" is decided by, and it is exact: an error skips to the Sync as
+// Postgres does. Messages that have no answer of their own (Flush, CopyData) are
+// not queued.
+//
+// A pipeline of up to len(inline) messages costs nothing; a longer one takes
+// memory for as long as it lasts.
+type ops struct {
+	q      []byte // q[head:] are waiting for their answers
+	head   int
+	inline [24]byte
+}
+
+// describeStatement stands for a Describe of a statement, which has two answers
+// where that of a portal has one.
+const describeStatement = 'd'
+
+func (o *ops) push(op byte) {
+	if o.q == nil {
+		o.q = o.inline[:0]
+	}
+	if o.head > 0 && len(o.q) == cap(o.q) {
+		o.q = o.q[:copy(o.q, o.q[o.head:])]
+		o.head = 0
+	}
+	o.q = append(o.q, op)
+}
+
+func (o *ops) pop() {
+	o.head++
+	if o.head == len(o.q) {
+		o.clear()
+	}
+}
+
+func (o *ops) clear() { o.q, o.head = o.inline[:0], 0 }
+
+func (o *ops) len() int { return len(o.q) - o.head }
+
+// first is the message that the server is working on, 0 if none.
+func (o *ops) first() byte {
+	if o.head == len(o.q) {
+		return 0
+	}
+	return o.q[o.head]
+}
+
+// skipToSync drops what Postgres ignores after an error in the extended
+// protocol: all up to the next Sync, which stays. It returns false if there is
+// none yet.
+func (o *ops) skipToSync() bool {
+	for o.len() > 0 {
+		if o.first() == wire.Sync {
+			return true
+		}
+		o.pop()
+	}
+	return false
+}
+
+// copyEnd finds the end of a COPY that the client has sent behind the first
+// message, and says what else it sent before that: Syncs, which a COPY reads
+// and ignores, or anything that is an error there.
+func (o *ops) copyEnd() (index int, syncs, illegal bool) {
+	for i := o.head + 1; i < len(o.q); i++ {
+		switch o.q[i] {
+		case wire.CopyDone, wire.CopyFail:
+			return i, syncs, illegal
+		case wire.Sync:
+			syncs = true
+		default:
+			illegal = true
+		}
+	}
+	return -1, syncs, illegal
+}
+
+// dropCopyEnd drops what stands behind the first message up to and including
+// the end of a COPY.
+func (o *ops) dropCopyEnd() {
+	if end, _, _ := o.copyEnd(); end >= 0 {
+		first := o.first()
+		o.head = end
+		o.q[o.head] = first
+	}
+}

@@ -1,0 +1,276 @@
+package backend
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/pgebb/pgebb/internal/wire"
+)
+
+// This file keeps the count of what Postgres owes. One case cannot be counted:
+// while Postgres reads COPY data it reads and ignores Syncs, and when the COPY
+// then fails nobody but Postgres knows whether a Sync was read before or after.
+// The server is "fuzzy" from then on, and a probe settles it, see exchange.go.
+
+// Sent notes a message that was passed on to Postgres. body is what there is of
+// it, at least its first byte if it has one.
+func (s *Server) Sent(typ byte, body []byte) {
+	s.Totals.LastSent = typ
+	switch typ {
+	case wire.Query, wire.FunctionCall:
+		s.open = false
+		s.expect(typ)
+	case wire.Sync:
+		s.open = false
+		if s.skipping {
+			s.skipping = false
+		}
+		s.expect(typ)
+	case wire.Parse, wire.Bind, wire.Execute, wire.Close:
+		s.open = true
+		s.expect(typ)
+	case wire.Describe:
+		s.open = true
+		if len(body) > 0 && body[0] == 'S' {
+			typ = describeStatement
+		}
+		s.expect(typ)
+	case wire.CopyDone, wire.CopyFail:
+		// Outside of a COPY they are read and ignored.
+		if s.copyIn || s.ops.len() > 0 {
+			s.expect(typ)
+		}
+	}
+}
+
+// expect queues a message for its answer.
+func (s *Server) expect(op byte) {
+	if s.fuzzy || s.lost || s.skipping {
+		return
+	}
+	s.ops.push(op)
+	if s.copyIn {
+		if _, _, illegal := s.ops.copyEnd(); illegal {
+			s.lost = true
+		}
+	}
+}
+
+// Settled reports whether Postgres has answered all that it was sent and is
+// outside of a transaction.
+func (s *Server) Settled() bool {
+	return s.status == wire.Idle && !s.open && s.ops.len() == 0 && s.left == 0 && !s.skipping &&
+		!s.copyIn && !s.copyBoth && !s.fuzzy && !s.lost && s.exchange == nil && s.Pending() == 0
+}
+
+// Working reports whether answers are outstanding.
+func (s *Server) Working() bool {
+	return s.ops.len() > 0 || s.copyIn || s.fuzzy || s.exchange != nil || s.Pending() > 0
+}
+
+// Unsure reports that only a probe can tell whether Postgres has answered
+// everything, and that this is the moment for it.
+func (s *Server) Unsure() bool {
+	return s.fuzzy && !s.lost && s.status == wire.Idle && !s.open && s.left == 0 && s.exchange == nil && s.Pending() == 0
+}
+
+// message follows one message of Postgres; forward says whether it is the
+// client's.
+func (s *Server) message(typ byte, body []byte, whole bool) (forward bool, err error) {
+	s.Totals.LastReceived = typ
+	switch typ {
+	case wire.ParameterStatus:
+		if whole {
+			s.parameterStatus(body)
+		}
+	case wire.NotificationResponse:
+		// A notification is for whoever listens; that is never the next client.
+		return s.phase == phaseHeld && s.listening, nil
+	case wire.NoticeResponse:
+	default:
+		if s.phase == phaseIdle {
+			return false, s.unsolicited(typ, body)
+		}
+		if s.exchange != nil {
+			return s.exchange.message(s, typ, body), nil
+		}
+		if err := s.answer(typ, body); err != nil {
+			return false, err
+		}
+	}
+	return s.phase == phaseHeld && s.exchange == nil, nil
+}
+
+// unsolicited is for what an idle server says. An ErrorResponse is its farewell.
+func (s *Server) unsolicited(typ byte, body []byte) error {
+	if typ == wire.ErrorResponse {
+		return errors.New(string(wire.ErrorField(body, 'M')))
+	}
+	return errors.New("a message that nobody asked for, type " + string(rune(typ)))
+}
+
+func (s *Server) parameterStatus(body []byte) {
+	name, rest, ok := wire.CString(body)
+	if !ok {
+		return
+	}
+	value, _, ok := wire.CString(rest)
+	if !ok {
+		return
+	}
+	before := s.params
+	s.params = s.Greeting.reported(s.params, string(name), string(value))
+	if s.phase == phaseHeld && s.exchange == nil && before != s.params {
+		s.client.ParameterChanged(s)
+	}
+}
+
+// answer takes a message off what Postgres owes.
+func (s *Server) answer(typ byte, body []byte) error {
+	if s.fuzzy || s.lost {
+		return s.answerUncounted(typ, body)
+	}
+	first := s.ops.first()
+	switch typ {
+	case wire.DataRow, wire.CopyData, wire.ParameterDescription, wire.FunctionCallResponse, wire.CopyOutResponse, wire.CopyDone:
+	case wire.ParseComplete:
+		s.popIf(first, wire.Parse)
+	case wire.BindComplete:
+		s.popIf(first, wire.Bind)
+	case wire.CloseComplete:
+		s.popIf(first, wire.Close)
+	case wire.RowDescription, wire.NoData:
+		if first == wire.Describe || first == describeStatement {
+			s.popOp()
+		}
+	case wire.CommandComplete, wire.EmptyQueryResponse, wire.PortalSuspended:
+		if typ == wire.CommandComplete {
+			s.command(body)
+		}
+		if first == wire.Execute {
+			s.popOp()
+		}
+	case wire.ErrorResponse:
+		s.failedAnswer(first)
+	case wire.CopyInResponse:
+		s.copyIn = true
+		if _, _, illegal := s.ops.copyEnd(); illegal {
+			s.lost = true
+		}
+	case wire.CopyBothResponse:
+		s.copyBoth = true
+	case wire.ReadyForQuery:
+		return s.ready(first, body)
+	}
+	return nil
+}
+
+func (s *Server) popIf(first, want byte) {
+	if first == want {
+		s.popOp()
+		return
+	}
+	s.lost = true
+}
+
+// popOp takes the first message off the queue, and with it what Postgres reads
+// and ignores behind it.
+func (s *Server) popOp() {
+	s.ops.pop()
+	for !s.copyIn && (s.ops.first() == wire.CopyDone || s.ops.first() == wire.CopyFail) {
+		s.ops.pop()
+	}
+}
+
+// command reads the tag of a CommandComplete.
+func (s *Server) command(tag []byte) {
+	if s.copyIn {
+		s.copyIn = false
+		s.ops.dropCopyEnd()
+	}
+	s.copyBoth = false
+	if bytes.HasPrefix(tag, []byte("LISTEN")) {
+		s.listening = true
+	}
+}
+
+// failedAnswer follows an ErrorResponse.
+func (s *Server) failedAnswer(first byte) {
+	s.Totals.Errors++
+	s.failed = true
+	s.copyBoth = false
+	if s.copyIn {
+		s.copyIn = false
+		if end, syncs, _ := s.ops.copyEnd(); syncs {
+			s.fuzzy = true
+			s.ops.clear()
+			return
+		} else if end >= 0 {
+			s.ops.dropCopyEnd()
+		}
+	}
+	switch first {
+	case wire.Query, wire.FunctionCall, wire.Sync:
+		// Its ReadyForQuery follows.
+	case 0:
+		// Nobody asked: a farewell, and the end of the stream comes next.
+	default:
+		s.skipping = !s.ops.skipToSync()
+	}
+}
+
+// ready follows a ReadyForQuery.
+func (s *Server) ready(first byte, body []byte) error {
+	if len(body) != 1 {
+		return errors.New("ReadyForQuery without a status")
+	}
+	s.readyForQuery(body[0])
+	switch first {
+	case wire.Query, wire.FunctionCall, wire.Sync:
+		s.popOp()
+	default:
+		s.lost = true
+	}
+	return nil
+}
+
+// readyForQuery notes the end of a query, and of a transaction if it is one.
+func (s *Server) readyForQuery(status byte) {
+	s.status = status
+	s.answered, s.failed = true, false
+	if s.phase != phaseHeld {
+		return
+	}
+	s.Totals.Queries++
+	s.Stats.Queries++
+	if status == wire.Idle {
+		s.Totals.Transactions++
+		s.Stats.Transactions++
+	}
+}
+
+// Failed reports whether the last thing that Postgres said was an ErrorResponse.
+func (s *Server) Failed() bool { return s.failed }
+
+// Complete reports whether what Postgres was sent ends with a Query or a Sync, so
+// that it will answer without being sent more.
+func (s *Server) Complete() bool { return !s.open && !s.copyIn && !s.copyBoth && !s.skipping }
+
+// answerUncounted follows a server whose count is not known.
+func (s *Server) answerUncounted(typ byte, body []byte) error {
+	switch typ {
+	case wire.ReadyForQuery:
+		if len(body) != 1 {
+			return errors.New("ReadyForQuery without a status")
+		}
+		s.readyForQuery(body[0])
+	case wire.CommandComplete:
+		s.command(body)
+	case wire.CopyInResponse:
+		s.copyIn = true
+	case wire.ErrorResponse:
+		s.Totals.Errors++
+		s.copyIn, s.failed = false, true
+	}
+	return nil
+}

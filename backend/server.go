@@ -1,0 +1,348 @@
+package backend
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/wire"
+)
+
+// maxWhole is the largest message in bytes that is collected because its body
+// must be read (ParameterStatus, CommandComplete and the like). A larger one is
+// streamed past unread.
+const maxWhole = 16 << 10
+
+// Client is who holds a server: a client's session. Its methods run on the
+// server's loop.
+type Client interface {
+	// FromServer takes messages, or a part of one, for the client. p is valid
+	// during the call only.
+	FromServer(p []byte)
+	// Blocked reports that the client does not take what it was given; the
+	// server is read again after [Server.Resume].
+	Blocked() bool
+	// ParameterChanged says that the session's run-time parameters are now s's.
+	ParameterChanged(s *Server)
+	// Answered is called when something was answered, once all that was read
+	// has been passed on; the client may let the server go there.
+	Answered(s *Server)
+	// ServerTakes is called when bytes that the server did not take before have
+	// been taken.
+	ServerTakes(s *Server)
+	// ServerLost says that the server's connection is gone; it is the client's
+	// no longer.
+	ServerLost(s *Server, reason error)
+}
+
+// Owner is the pool that a server belongs to. Its methods run on the server's
+// loop.
+type Owner interface {
+	// Freed gets a server back that is clean and that nobody holds.
+	Freed(s *Server)
+	// Lost says that a server has ended: its place is free.
+	Lost(s *Server, reason error)
+	// Retiring says that an idle server is being closed and must not be handed
+	// out; it is lost a little later.
+	Retiring(s *Server)
+}
+
+// Server is one connection to Postgres. Except for the fields that say
+// otherwise it belongs to the goroutine of its loop.
+type Server struct {
+	loop.Conn
+
+	ID       uint64         // unique in the process; constant
+	PID      uint32         // of the server process; constant
+	Target   Target         // where it is connected to and as whom; constant
+	Greeting *Greeting      // what it reported at its login; constant
+	Born     time.Duration  // when it was ready, in [loop.Now]; constant
+	Expires  time.Duration  // when it is too old to be used again; constant
+	Stats    *Counters      // of its pool on its loop
+	Totals   Totals         // of this server
+	Since    time.Duration  // of the present state
+	holder   atomic.Uint64  // id of who holds it, to prove that nobody else does
+	secret   []byte         // the key for cancel requests; constant
+	owner    Owner          // constant
+	client   Client         // who holds it; nil while idle, cleaned or closing
+	recovery RecoveryPolicy // what to do when its client vanished; set at checkout
+
+	params Set    // what its session has that differs from Greeting
+	status byte   // of the last ReadyForQuery: wire.Idle, …
+	phase  phase  //
+	held   []byte // the start of a message of which more must be read
+
+	left int  // bytes still to come of the message that is streamed past
+	drop bool // they are not for the client
+
+	ops       ops
+	open      bool // extended messages were sent behind the last Sync
+	skipping  bool // Postgres ignores everything up to a Sync not sent yet
+	copyIn    bool // Postgres reads COPY data
+	copyBoth  bool // a streaming replication protocol is spoken
+	fuzzy     bool // a failed COPY may have read Syncs: counting is not exact, see replies.go
+	lost      bool // counting is not possible any more: never used again
+	reset     bool // the session has state that no tracking knows: DISCARD ALL before re-use
+	listening bool // LISTEN was run: UNLISTEN before re-use
+	answered  bool // something was answered during the present scan
+	failed    bool // the last answer was an ErrorResponse without a ReadyForQuery since
+
+	exchange *exchange // messages of our own that are being answered
+	cancels  int       // cancel requests under way for it
+	waiting  bool      // clean, but a cancel request is under way
+	deadline *time.Timer
+}
+
+// phase is what a server is doing.
+type phase uint8
+
+const (
+	phaseIdle    phase = iota // in the pool
+	phaseHeld                 // a client's
+	phaseRecover              // being brought back to a clean state
+	phaseClosing              // told to end; read up to the end of the stream
+	phaseEnded
+)
+
+// Counters count what happened in one pool on one loop; only that loop writes
+// them. Times are in nanoseconds.
+type Counters struct {
+	Transactions, Queries, Checkouts           uint64
+	Received, Sent                             uint64 // bytes from and to clients
+	TransactionTime, IdleTransactionTime       uint64
+	QueryTime, WaitTime                        uint64
+	Errors, Rollbacks, Cleaned, OutOfSync      uint64
+	ConnectTime, Connects                      uint64
+	AuthAttempts                               uint64
+	ParseMessages, BindMessages, CloseMessages uint64
+	RowsInserted, RowsUpdated, RowsDeleted     uint64
+	Reads, Writes                              uint64
+	Synced, ForceClosed, CheckoutTimeouts      uint64
+}
+
+// Totals count what one server did.
+type Totals struct {
+	Transactions, Queries, Rollbacks, Errors uint64
+	Received, Sent                           uint64 // bytes from and to Postgres
+	LastSent, LastReceived                   byte   // message types
+}
+
+// serverIDs numbers servers.
+var serverIDs atomic.Uint64
+
+// NewServer makes a server of a login and puts it on a loop, on whose goroutine
+// it must be called. The login's connection is the server's from then on, also
+// when there is an error.
+func NewServer(l *loop.Loop, t Target, session *Session, owner Owner) (*Server, error) {
+	s := &Server{
+		ID: serverIDs.Add(1), PID: session.PID, Target: t, Born: l.Now(), Since: l.Now(),
+		Greeting: NewGreeting(session.Params), secret: session.Secret, owner: owner, status: wire.Idle,
+	}
+	s.ops.clear()
+	if err := s.Init(session.Conn, s); err != nil {
+		return nil, fmt.Errorf("putting a server on its loop: %w", err)
+	}
+	if err := l.Add(&s.Conn); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("putting a server on its loop: %w", err)
+	}
+	return s, nil
+}
+
+// Status is the transaction status of the last ReadyForQuery.
+func (s *Server) Status() byte { return s.status }
+
+// Params is the set of run-time parameters of the server's session.
+func (s *Server) Params() Set { return s.params }
+
+// Idle reports whether the server can be handed out.
+func (s *Server) Idle() bool { return s.phase == phaseIdle }
+
+// Holder is the id given at Take, 0 while nobody holds the server. Any
+// goroutine may ask.
+func (s *Server) Holder() uint64 { return s.holder.Load() }
+
+// Take gives an idle server to a client with an id other than 0.
+func (s *Server) Take(c Client, id uint64, recovery RecoveryPolicy) {
+	if s.phase != phaseIdle || !s.holder.CompareAndSwap(0, id) {
+		panic(fmt.Sprintf("bug: server %d is taken by %d in phase %d while %d holds it", s.ID, id, s.phase, s.holder.Load()))
+	}
+	s.client, s.phase, s.recovery = c, phaseHeld, recovery
+	s.Since = s.Loop().Now()
+}
+
+// free returns a clean server to its pool.
+func (s *Server) free() {
+	if s.cancels > 0 {
+		s.client, s.phase, s.waiting = nil, phaseRecover, true
+		return
+	}
+	s.holder.Store(0)
+	s.stopDeadline()
+	s.client, s.phase, s.waiting = nil, phaseIdle, false
+	s.Since = s.Loop().Now()
+	s.owner.Freed(s)
+}
+
+// Readable implements [loop.Handler].
+func (s *Server) Readable() {
+	if s.phase == phaseHeld && s.client.Blocked() {
+		return
+	}
+	buf := s.Loop().Buffer()
+	kept := copy(buf, s.held)
+	n, more, err := s.Read(buf[kept:])
+	if err != nil {
+		s.end(err)
+		return
+	}
+	if n == 0 {
+		return
+	}
+	s.held = nil
+	s.Totals.Received += uint64(n)
+	if s.phase == phaseClosing {
+		s.Resume()
+		return
+	}
+	if err := s.scan(buf[:kept+n]); err != nil {
+		s.fail(err)
+		return
+	}
+	if more {
+		s.Resume()
+	}
+	s.afterScan()
+}
+
+// afterScan acts on what a scan found. The server may be somebody else's, or
+// closed, when it returns.
+func (s *Server) afterScan() {
+	switch {
+	case s.exchange != nil && s.exchange.left == 0:
+		s.endExchange()
+	case s.phase == phaseHeld && s.answered:
+		s.answered = false
+		s.client.Answered(s)
+	case s.phase == phaseRecover && s.exchange == nil:
+		s.recover()
+	}
+}
+
+// Drained implements [loop.Handler].
+func (s *Server) Drained() {
+	if s.phase == phaseHeld {
+		s.client.ServerTakes(s)
+	}
+}
+
+// Broken implements [loop.Handler]. What Postgres said before its end is still
+// worth reading, so that is left to tell.
+func (s *Server) Broken(err error) {
+	s.end(err)
+}
+
+// scan goes through a span from Postgres, message by message, and passes on
+// what is for the client in as few pieces as there are.
+func (s *Server) scan(b []byte) error {
+	run, i := 0, 0
+	if s.left > 0 {
+		i = min(s.left, len(b))
+		s.left -= i
+		if s.drop {
+			run = i
+		}
+	}
+	for len(b)-i >= wire.HeaderSize {
+		typ, size := wire.Header(b[i:])
+		if !wire.Legal(size) {
+			return fmt.Errorf("message %q with an illegal length of %d bytes", typ, size-1)
+		}
+		whole := i+size <= len(b)
+		if whole && (typ == wire.DataRow || typ == wire.CopyData) && s.phase == phaseHeld && s.exchange == nil {
+			// Most of what there is, and nothing to know about it.
+			i += size
+			continue
+		}
+		if !whole && size <= maxWhole && readsBody(typ) {
+			break
+		}
+		body := b[i+wire.HeaderSize : min(i+size, len(b))]
+		forward, err := s.message(typ, body, whole)
+		if err != nil {
+			return err
+		}
+		if !forward {
+			s.emit(b[run:i])
+			run = min(i+size, len(b))
+		}
+		if !whole {
+			s.left, s.drop = i+size-len(b), !forward
+			i = len(b)
+			break
+		}
+		i += size
+	}
+	if run < i {
+		s.emit(b[run:i])
+	}
+	if i < len(b) {
+		s.held = append(make([]byte, 0, len(b)-i), b[i:]...)
+	}
+	return nil
+}
+
+func (s *Server) emit(p []byte) {
+	if len(p) > 0 && s.client != nil {
+		s.client.FromServer(p)
+	}
+}
+
+// readsBody says which messages are waited for because their body matters.
+func readsBody(typ byte) bool {
+	switch typ {
+	case wire.ReadyForQuery, wire.ParameterStatus, wire.CommandComplete, wire.ErrorResponse:
+		return true
+	}
+	return false
+}
+
+// fail gives up a server that does not keep to the protocol.
+func (s *Server) fail(err error) {
+	s.end(fmt.Errorf("protocol violation by the server: %w", err))
+}
+
+// end is called when the connection is over, for whatever reason.
+func (s *Server) end(reason error) {
+	if s.phase == phaseEnded {
+		return
+	}
+	client, phase := s.client, s.phase
+	s.phase, s.client = phaseEnded, nil
+	s.holder.Store(0)
+	s.stopDeadline()
+	if s.exchange != nil {
+		s.exchange = nil
+	}
+	if phase == phaseIdle {
+		s.owner.Retiring(s)
+	}
+	s.Close()
+	if client != nil {
+		client.ServerLost(s, reason)
+	}
+	s.owner.Lost(s, reason)
+}
+
+func (s *Server) stopDeadline() {
+	if s.deadline != nil {
+		s.deadline.Stop()
+		s.deadline = nil
+	}
+}
+
+// ErrUnused is the reason given for the end of a server that was closed because
+// the pool no longer needs it.
+var ErrUnused = errors.New("closed by the pool")

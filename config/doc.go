@@ -1,0 +1,27 @@
+// Package config is pgebb's configuration: PgDog's pgdog.toml and users.toml and its
+// environment variables, with defaults, validation, the comparison that a reload
+// needs, and the reference that docs/configuration.md is made of.
+//
+// [Load] reads everything into a [Config]; what is wrong with it comes as [Problems],
+// all of them, each with its place. A [Pool] is what holds for one pool once the
+// settings of its user, its database and [general] have been laid over each other.
+//
+// The struct tags say what there is to know of a key:
+//
+//	toml     its name
+//	alias    another name
+//	default  its default, in the unit of the file; "off" is a time that never comes
+//	unit     ms or bytes
+//	values   those it may have, if it is not of a type that knows them
+//	env      its environment variable if that is not PGDOG_ and its name; "-" for none
+//	status   implemented; ignored, which does no harm; or refused, because to ignore
+//	         any other value than the default would mislead
+//	planned  "yes" if pgebb is going to implement it
+//	own      "yes" if PgDog does not have it
+//	restart  "yes" if a reload does not change it
+//	doc      what it means
+//
+// The package opens no socket and starts no goroutine.
+//
+// The caveat that bites: a [Config] is immutable after Load. A reload makes another.
+package config

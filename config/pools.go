@@ -1,0 +1,178 @@
+package config
+
+import (
+	"slices"
+	"time"
+)
+
+// Pool is what holds for the pool of one user at one database on one host, after the
+// settings of the user, of the database and of [general] were laid over each other, in
+// this order of precedence.
+type Pool struct {
+	User, Database string // as clients name them
+	Host           string // a folder, if it starts with a slash
+	Port           int
+	Role           string
+
+	ServerUser, ServerDatabase string   // as Postgres names them
+	ServerPasswords            []string // tried in order; empty if there is none
+
+	Size, MinSize                  int
+	Mode                           PoolerMode
+	IdleTimeout                    time.Duration
+	ServerLifetime                 time.Duration
+	ServerLifetimeJitter           time.Duration
+	StatementTimeout               time.Duration // 0 leaves it to Postgres
+	LockTimeout                    time.Duration // 0 leaves it to Postgres
+	ReadOnly                       bool
+	ConnectTimeout                 time.Duration
+	ConnectAttempts                int
+	ConnectAttemptDelay            time.Duration
+	CheckoutTimeout                time.Duration
+	RollbackTimeout                time.Duration
+	QueryTimeout                   time.Duration
+	ClientIdleTimeout              time.Duration
+	ClientIdleInTransactionTimeout time.Duration
+	Recovery, ClientRecovery       Recovery
+}
+
+// Credential is what a client's password is held to.
+type Credential struct {
+	Passwords    []string // each of them will do
+	PasswordHash string   // empty, or a SCRAM verifier, or an MD5 hash
+}
+
+// Pools returns all pools in the order of the files.
+func (c *Config) Pools() []Pool { return c.pools }
+
+// FindPool returns the pool for a user and a database as clients name them.
+func (c *Config) FindPool(user, database string) (Pool, bool) {
+	i, ok := c.byLogin[login{user, database}]
+	if !ok {
+		return Pool{}, false
+	}
+	return c.pools[i], true
+}
+
+// HasDatabase reports whether there is a database that clients know by this name.
+func (c *Config) HasDatabase(name string) bool { return c.names[name] }
+
+// Login returns what a client's password is held to: the entry of its user for its
+// database if there is one, otherwise any of its user, so that a wrong database can
+// be told after the login.
+func (c *Config) Login(user, database string) (Credential, bool) {
+	if cred, ok := c.logins[login{user, database}]; ok {
+		return cred, true
+	}
+	cred, ok := c.anyLogin[user]
+	return cred, ok
+}
+
+// databases are those that an entry of users.toml covers.
+func (u *User) databases(c *Config) []string {
+	names := append(slices.Clone(u.Databases), u.Database)
+	if u.AllDatabases {
+		for _, db := range c.Databases {
+			names = append(names, db.Name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return slices.DeleteFunc(names, func(s string) bool { return s == "" })
+}
+
+// index computes the pools and the tables that look-ups use.
+func (c *Config) index() {
+	c.byLogin, c.logins = map[login]int{}, map[login]Credential{}
+	c.anyLogin, c.names = map[string]Credential{}, map[string]bool{}
+	for _, db := range c.Databases {
+		c.names[db.Name] = true
+	}
+	for i := range c.Users {
+		u := &c.Users[i]
+		cred := Credential{Passwords: u.passwords(), PasswordHash: u.PasswordHash}
+		if _, ok := c.anyLogin[u.Name]; !ok {
+			c.anyLogin[u.Name] = cred
+		}
+		for _, name := range u.databases(c) {
+			l := login{u.Name, name}
+			if _, ok := c.logins[l]; ok {
+				continue
+			}
+			c.logins[l] = cred
+			if db := c.primary(name); db != nil {
+				c.byLogin[l] = len(c.pools)
+				c.pools = append(c.pools, c.effective(u, db))
+			}
+		}
+	}
+}
+
+// primary is the host that a database's pools are for.
+func (c *Config) primary(name string) *Database {
+	for i := range c.Databases {
+		if db := &c.Databases[i]; db.Name == name && db.Role != "replica" {
+			return db
+		}
+	}
+	return nil
+}
+
+func (u *User) passwords() []string {
+	passwords := slices.Clone(u.Passwords)
+	if u.Password != "" && !slices.Contains(passwords, u.Password) {
+		passwords = slices.Insert(passwords, 0, u.Password)
+	}
+	return passwords
+}
+
+// first returns the first value that is set, or the last.
+func first[T any](last T, values ...*T) T {
+	for _, v := range values {
+		if v != nil {
+			return *v
+		}
+	}
+	return last
+}
+
+func (c *Config) effective(u *User, db *Database) Pool {
+	g := &c.General
+	p := Pool{
+		User: u.Name, Database: db.Name, Host: db.Host, Port: db.Port, Role: db.Role,
+		ServerUser: u.Name, ServerDatabase: db.Name, ServerPasswords: u.passwords(),
+		Size:                 first(g.DefaultPoolSize, u.PoolSizePrimary, u.PoolSize, db.PoolSizePrimary, db.PoolSize),
+		MinSize:              first(g.MinPoolSize, u.MinPoolSizePrimary, u.MinPoolSize, db.MinPoolSizePrimary, db.MinPoolSize),
+		Mode:                 first(g.PoolerMode, u.PoolerMode, db.PoolerMode),
+		IdleTimeout:          first(g.IdleTimeout, u.IdleTimeoutPrimary, u.IdleTimeout, db.IdleTimeoutPrimary, db.IdleTimeout),
+		ServerLifetime:       first(g.ServerLifetime, u.ServerLifetime, db.ServerLifetime),
+		ServerLifetimeJitter: first(g.ServerLifetimeJitter, u.ServerLifetimeJitter, db.ServerLifetimeJitter),
+		StatementTimeout:     first(0, u.StatementTimeout, db.StatementTimeout),
+		LockTimeout:          first(0, u.LockTimeout, db.LockTimeout),
+		ReadOnly:             first(false, u.ReadOnly, db.ReadOnly),
+		ConnectTimeout:       g.ConnectTimeout, ConnectAttempts: g.ConnectAttempts, ConnectAttemptDelay: g.ConnectAttemptDelay,
+		CheckoutTimeout: g.CheckoutTimeout, RollbackTimeout: g.RollbackTimeout, QueryTimeout: g.QueryTimeout,
+		ClientIdleTimeout: g.ClientIdleTimeout, ClientIdleInTransactionTimeout: g.ClientIdleInTransactionTimeout,
+		Recovery: g.ConnectionRecovery, ClientRecovery: g.ClientConnectionRecovery,
+	}
+	if db.DatabaseName != "" {
+		p.ServerDatabase = db.DatabaseName
+	}
+	if db.User != "" {
+		p.ServerUser = db.User
+	}
+	if db.Password != "" {
+		p.ServerPasswords = []string{db.Password}
+	}
+	if u.ServerUser != "" {
+		p.ServerUser = u.ServerUser
+	}
+	if u.ServerPassword != "" {
+		p.ServerPasswords = []string{u.ServerPassword}
+	}
+	p.MinSize = min(p.MinSize, p.Size)
+	if len(p.ServerPasswords) == 0 {
+		p.MinSize = 0 // without a password nobody knows whether the login works
+	}
+	return p
+}

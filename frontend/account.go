@@ -1,0 +1,63 @@
+package frontend
+
+import (
+	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/internal/wire"
+)
+
+// This file keeps the counters and clocks of a client. c.mark is when it last
+// changed between waiting for a server, waiting for answers, and thinking.
+
+// waiting starts the clock of a checkout.
+func (c *Client) waiting() { c.mark = c.Loop().Now() }
+
+// checkedOut stops it.
+func (c *Client) checkedOut(s *backend.Server) {
+	now := c.Loop().Now()
+	if c.state == stateWaiting {
+		c.totals.wait += now - c.mark
+	}
+	c.pool.Counters(c.Loop()).Checkouts++
+	c.mark, c.began = now, now
+	c.queries = s.Totals.Queries
+	c.busy = false
+}
+
+// working notes that the server is about to be given something to do.
+func (c *Client) working() {
+	if c.busy {
+		return
+	}
+	c.busy = true
+	now := c.Loop().Now()
+	if c.server.Status() != wire.Idle {
+		c.pool.Counters(c.Loop()).IdleTransactionTime += uint64(now - c.mark)
+	} else {
+		c.began = now
+	}
+	c.mark = now
+}
+
+// account notes what the server has answered.
+func (c *Client) account(s *backend.Server) {
+	n := s.Totals.Queries - c.queries
+	if n == 0 {
+		return
+	}
+	c.queries += n
+	now := c.Loop().Now()
+	counters := c.pool.Counters(c.Loop())
+	c.totals.queries += n
+	if s.Working() {
+		return
+	}
+	c.busy = false
+	counters.QueryTime += uint64(now - c.mark)
+	c.totals.queryTime += now - c.mark
+	c.mark = now
+	if s.Status() == wire.Idle {
+		c.totals.transactions++
+		counters.TransactionTime += uint64(now - c.began)
+		c.totals.xactTime += now - c.began
+	}
+}

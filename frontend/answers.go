@@ -1,0 +1,73 @@
+package frontend
+
+import (
+	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/wire"
+)
+
+// FromServer implements [backend.Client].
+func (c *Client) FromServer(p []byte) { c.write(p) }
+
+// Blocked implements [backend.Client].
+func (c *Client) Blocked() bool { return c.Pending() > 0 }
+
+// ParameterChanged implements [backend.Client].
+func (c *Client) ParameterChanged(s *backend.Server) { c.params = s.Params() }
+
+// ServerTakes implements [backend.Client].
+func (c *Client) ServerTakes(*backend.Server) {
+	if c.left == 0 {
+		c.releaseIfDone()
+	}
+	c.Resume()
+}
+
+// Answered implements [backend.Client].
+func (c *Client) Answered(s *backend.Server) {
+	if c.state == stateLinking {
+		c.state = stateActive // a probe has ended
+	}
+	c.account(s)
+	c.retries = 0
+	if c.pool.Settings().Mode == config.Statement && s.Status() != wire.Idle {
+		e := errStatementMode()
+		e.Severity = severityFatal
+		c.bye(e)
+		return
+	}
+	c.releaseIfDone()
+}
+
+// releaseIfDone gives the server back when nothing is outstanding.
+func (c *Client) releaseIfDone() {
+	s := c.server
+	if s == nil || c.left > 0 || c.state != stateActive {
+		return
+	}
+	if s.Unsure() {
+		c.state = stateLinking // nothing may be sent while the probe is out
+		if err := s.Probe(); err != nil {
+			s.Broken(err)
+		}
+		return
+	}
+	if !s.Settled() {
+		return
+	}
+	if c.eof {
+		c.gone(nil)
+		return
+	}
+	if c.f.draining.Load() {
+		c.bye(errShutdown())
+		return
+	}
+	if c.pool.Settings().Mode == config.Session {
+		return
+	}
+	c.server = nil
+	c.state = stateIdle
+	s.Release(false)
+	c.Resume()
+}

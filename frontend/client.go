@@ -1,0 +1,284 @@
+package frontend
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/wire"
+	"github.com/pgebb/pgebb/pool"
+)
+
+const (
+	// firstPiece is how many bytes are read of a client that will have to wait for
+	// a server; the rest stays in the kernel's socket buffers.
+	firstPiece = 1 << 10
+
+	// streamedFrom is the size in bytes from which a message is passed on as it
+	// comes in. A smaller one is passed on whole, so that a slow client does not
+	// hold a server, and a client that leaves in the middle of one ruins none.
+	streamedFrom = 4 << 10
+
+	// farewell is how long a client may take to read its last message.
+	farewell = 2 * time.Second
+
+	// maxRetries is how many servers may die in the hands of a client, one after
+	// the other, before they were sent anything.
+	maxRetries = 5
+)
+
+// state is what a client is doing.
+type state uint8
+
+const (
+	stateStarting state = iota // logged in; its parameters are being tried on a server
+	stateIdle                  // has no server and needs none
+	stateWaiting               // in the queue of its pool
+	stateLinking               // has a server that is not ready for it: its input is not read
+	stateActive                // has a server and talks to it
+	stateLeaving               // has been told goodbye; what it still sends is not read
+	stateGone                  // closed
+)
+
+// Client is a connection to us after its login. It belongs to the goroutine of its
+// loop. Between requests it holds no buffer, so its size is what an idle client
+// costs.
+type Client struct {
+	loop.Conn
+	waiter pool.Waiter
+	f      *Frontend
+	pool   *pool.Pool
+	server *backend.Server // nil unless linking or active
+	params backend.Set     // its run-time parameters, as Postgres spells them
+	start  *opening        // nil after the start
+	held   []byte          // input that cannot be dealt with yet
+	left   int             // bytes still to come of a message that is streamed past
+	id     uint64
+	key    uint32 // the process id that it was told, for cancel requests
+	totals totals
+
+	state    state
+	minor    uint8 // of its protocol version
+	drop     bool  // what is left of the message is not for the server
+	skipping bool  // everything up to a Sync is ignored
+	sent     bool  // the server has been sent something since the checkout
+	busy     bool  // answers are outstanding, as of the last look
+	eof      bool  // it has ended its side, and waits for answers
+	dead     bool  // it cannot be written to; gone is about to be called
+	retries  uint8
+
+	mark    time.Duration // when the present state of the transaction began
+	began   time.Duration // when the transaction began
+	queries uint64        // of the server when last looked at
+}
+
+// totals are what SHOW CLIENTS tells of a client. Times in nanoseconds.
+type totals struct {
+	connected                 time.Duration // in loop.Now
+	queries, transactions     uint64
+	wait, queryTime, xactTime time.Duration
+	received, sent, errors    uint64
+}
+
+// opening is what a client's start needs.
+type opening struct {
+	params []backend.Param
+}
+
+// Readable implements [loop.Handler].
+func (c *Client) Readable() {
+	switch c.state {
+	case stateStarting, stateWaiting, stateLinking:
+		if c.Gone() {
+			c.gone(errGone)
+		}
+		return
+	case stateLeaving:
+		c.discard()
+		return
+	case stateGone:
+		return
+	}
+	if c.Pending() > 0 && c.server == nil || c.server != nil && c.server.Pending() > 0 {
+		return // resumed by Drained or ServerTakes
+	}
+	buf := c.Loop().Buffer()
+	kept := copy(buf, c.held)
+	room := buf[kept:]
+	if c.server == nil && !c.pool.Available(c.Loop()) {
+		room = room[:min(firstPiece, len(room))]
+	}
+	n, more, err := c.Read(room)
+	if err != nil {
+		c.ended(err)
+		return
+	}
+	if n == 0 {
+		return
+	}
+	c.totals.received += uint64(n)
+	c.pool.Counters(c.Loop()).Received += uint64(n)
+	c.held = nil
+	c.take(buf[:kept+n])
+	if more {
+		c.Resume()
+	}
+}
+
+// take deals with input as far as it can and holds the rest. b is valid during the
+// call only.
+func (c *Client) take(b []byte) {
+	used, failure := c.consume(b)
+	if c.state == stateGone {
+		return
+	}
+	if failure != nil {
+		c.bye(failure)
+		return
+	}
+	if used < len(b) {
+		c.held = append(make([]byte, 0, len(b)-used), b[used:]...)
+	}
+}
+
+// proceed goes on with input that was held, and then with what can be read.
+func (c *Client) proceed() {
+	if b := c.held; b != nil {
+		c.held = nil
+		c.take(b)
+	}
+	c.Resume()
+}
+
+// discard reads what a client says that is not listened to any more.
+func (c *Client) discard() {
+	for range 16 {
+		n, more, err := c.Read(c.Loop().Buffer())
+		if err != nil {
+			c.gone(err)
+			return
+		}
+		if n == 0 || !more {
+			return
+		}
+	}
+	c.Resume()
+}
+
+// ended is called at the end of the client's stream. If it asked for something
+// and has ended only its own side, it gets the answer, as from Postgres.
+func (c *Client) ended(err error) {
+	if errors.Is(err, io.EOF) && c.server != nil && c.left == 0 && len(c.held) == 0 && c.server.Working() && c.server.Complete() {
+		if !c.eof {
+			c.eof = true
+			c.after(c.pool.Settings().RollbackTimeout, func() { c.gone(errGone) })
+		}
+		return
+	}
+	c.gone(err)
+}
+
+// after runs f on the client's loop after d unless the client is gone by then.
+func (c *Client) after(d time.Duration, f func()) {
+	l := c.Loop()
+	time.AfterFunc(d, func() {
+		l.Post(func() {
+			if c.state != stateGone && c.Loop() == l {
+				f()
+			}
+		})
+	})
+}
+
+// Drained implements [loop.Handler].
+func (c *Client) Drained() {
+	if c.state == stateLeaving {
+		_ = c.EndWrite() // a client that is gone already is noticed by reading
+		return
+	}
+	if c.server != nil {
+		c.server.Resume()
+	}
+	c.Resume()
+}
+
+// Broken implements [loop.Handler].
+func (c *Client) Broken(err error) { c.gone(err) }
+
+// write sends bytes of our own to the client.
+func (c *Client) write(p []byte) {
+	if c.dead || c.state == stateGone {
+		return
+	}
+	c.totals.sent += uint64(len(p))
+	c.pool.Counters(c.Loop()).Sent += uint64(len(p))
+	if err := c.Write(p); err != nil {
+		// The caller may be in the middle of a server's answer.
+		c.dead = true
+		c.Loop().Post(func() { c.gone(err) })
+	}
+}
+
+// bye tells the client why it is closed. The connection is closed in good order,
+// because a reset could overtake the message.
+func (c *Client) bye(e *Error) {
+	if c.state == stateGone || c.state == stateLeaving {
+		return
+	}
+	c.totals.errors++
+	c.f.logError(c, e)
+	c.write(appendError(nil, e))
+	c.leave()
+}
+
+// leave ends our side of the connection and waits a little for the client to end
+// its own.
+func (c *Client) leave() {
+	c.letGo(c.cut())
+	c.held = nil
+	c.state = stateLeaving
+	if c.Pending() == 0 {
+		if err := c.EndWrite(); err != nil {
+			c.gone(err)
+			return
+		}
+	}
+	c.after(farewell, func() { c.gone(errGone) })
+	c.Resume()
+}
+
+// gone closes the client's connection and lets its server go.
+func (c *Client) gone(reason error) {
+	if c.state == stateGone {
+		return
+	}
+	c.letGo(c.cut())
+	c.state = stateGone
+	c.held, c.start = nil, nil
+	l := c.Loop()
+	c.Close()
+	c.f.left(c, l, reason)
+}
+
+// cut reports whether the server has got only a part of the client's last message.
+func (c *Client) cut() bool { return c.left > 0 && !c.drop }
+
+// letGo leaves the queue or the server, whichever the client is at.
+func (c *Client) letGo(cut bool) {
+	if c.state == stateWaiting || c.state == stateStarting {
+		c.pool.Leave(&c.waiter)
+	}
+	if s := c.server; s != nil {
+		c.account(s)
+		c.server = nil
+		s.Release(cut || c.state == stateLinking)
+	}
+}
+
+// errGone is the reason given when a client is closed without an error of its own.
+var errGone = errors.New("the client has disconnected")
+
+// appendReady appends the ReadyForQuery of a client without a server.
+func appendReady(b []byte) []byte { return wire.AppendReadyForQuery(b, wire.Idle) }

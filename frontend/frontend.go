@@ -1,0 +1,314 @@
+package frontend
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/pool"
+)
+
+// Console serves the clients of the admin database, each in the goroutine of its
+// login, until they leave.
+type Console interface {
+	Serve(conn net.Conn) error
+}
+
+// Classifier knows what a statement means.
+type Classifier interface {
+	// BeginsTransaction reports whether the first statement of an SQL text, which
+	// may be cut off at its end, opens a transaction block.
+	BeginsTransaction(sql []byte) bool
+}
+
+// Options are what a Frontend is made of.
+type Options struct {
+	Loops      *loop.Group
+	Registry   *pool.Registry
+	Console    Console
+	Classifier Classifier
+	Log        *slog.Logger
+}
+
+// Frontend is everything that faces clients.
+type Frontend struct {
+	loops      *loop.Group    // constant
+	registry   *pool.Registry // constant
+	console    Console        // constant
+	classifier Classifier     // constant
+	log        *slog.Logger   // constant
+	keys       *keys
+	auth       *Authenticator
+
+	cfg      atomic.Pointer[config.Config]
+	ids      atomic.Uint64 // of clients; never used twice
+	draining atomic.Bool
+	logins   sync.WaitGroup // goroutines that log in, or serve the console
+
+	mu        sync.Mutex
+	listeners []*Listener           // guarded by mu
+	open      map[net.Conn]struct{} // connections of those goroutines; guarded by mu
+}
+
+// New makes a Frontend; it accepts nobody before Listen.
+func New(cfg *config.Config, o Options) *Frontend {
+	f := &Frontend{
+		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, log: o.Log,
+		keys: newKeys(), open: make(map[net.Conn]struct{}),
+	}
+	f.auth = NewAuthenticator(cfg)
+	f.Update(cfg)
+	for _, l := range f.loops.Loops() {
+		l.Post(func() { l.OnTick(func(now time.Duration) { f.sweep(l, now) }) })
+	}
+	return f
+}
+
+// Update makes a new configuration the one that logins and clients go by.
+func (f *Frontend) Update(cfg *config.Config) {
+	f.cfg.Store(cfg)
+	f.auth.Update(cfg)
+	period := sweepPeriod(cfg)
+	for _, l := range f.loops.Loops() {
+		l.SetTick(period)
+	}
+}
+
+// serve logs a connection in and hands it to a loop. It runs in a goroutine of its
+// own, which ends within client_login_timeout unless it serves the console.
+func (f *Frontend) serve(conn net.Conn) {
+	if !f.track(conn) {
+		conn.Close()
+		return
+	}
+	defer f.untrack(conn)
+	cfg := f.cfg.Load()
+	if t := cfg.General.ClientLoginTimeout; t != config.Off {
+		_ = conn.SetDeadline(time.Now().Add(t))
+	}
+	setTCP(conn, cfg, f.log)
+	st, err := readStartup(conn)
+	if err != nil {
+		f.refuse(conn, st, err)
+		return
+	}
+	if st.Cancel != nil {
+		f.cancel(st.Cancel.PID, st.Cancel.Secret)
+		conn.Close() // nothing is ever written to it
+		return
+	}
+	if err := f.auth.Authenticate(conn, st); err != nil {
+		f.refuse(conn, st, err)
+		return
+	}
+	_ = conn.SetDeadline(time.Time{})
+	if st.Database == cfg.Admin.Name {
+		f.serveConsole(conn, st)
+		return
+	}
+	p := f.registry.Find(st.User, st.Database)
+	if p == nil {
+		e := errNoDatabase(st.Database)
+		if cfg.HasDatabase(st.Database) {
+			e = errNotPermitted(st.User, st.Database)
+		}
+		f.refuse(conn, st, e)
+		return
+	}
+	f.handOver(conn, st, p)
+}
+
+func (f *Frontend) serveConsole(conn net.Conn, st *startup) {
+	defer conn.Close()
+	if err := f.console.Serve(conn); err != nil {
+		f.log.Info("console connection ended", "user", st.User, "error", err)
+	}
+}
+
+// refuse ends a login.
+func (f *Frontend) refuse(conn net.Conn, st *startup, err error) {
+	defer conn.Close()
+	user, database := "", ""
+	if st != nil {
+		user, database = st.User, st.Database
+	}
+	f.log.Info("login failed", "user", user, "database", database, "client", remote(conn), "error", err)
+	if e, ok := err.(*Error); ok {
+		writeError(conn, e)
+	}
+}
+
+// handOver makes a logged-in connection a client on a loop. The pool counts it.
+func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
+	c := &Client{f: f, pool: p, id: f.ids.Add(1), minor: uint8(st.Minor)}
+	if !f.keys.add(c) {
+		f.refuse(conn, st, errTooManyClients())
+		return
+	}
+	if f.cfg.Load().General.LogConnections {
+		f.log.Info("client connected", "client_id", c.id, "user", st.User, "database", st.Database, "client", remote(conn))
+	}
+	if err := c.Init(conn, c); err != nil {
+		f.keys.remove(c)
+		f.log.Warn("client could not be put on a loop", "error", err)
+		return
+	}
+	l := f.loops.Pick()
+	params := st.Params
+	l.Post(func() {
+		if err := l.Add(&c.Conn); err != nil {
+			f.keys.remove(c)
+			c.Close()
+			f.log.Warn("client could not be put on a loop", "error", err)
+			return
+		}
+		c.waiter = pool.Waiter{Grantee: c, Loop: l}
+		c.totals.connected = l.Now()
+		c.begin(params)
+	})
+}
+
+// left forgets a client that is closed.
+func (f *Frontend) left(c *Client, l *loop.Loop, reason error) {
+	f.keys.remove(c)
+	if f.cfg.Load().General.LogDisconnections {
+		set := c.pool.Settings()
+		f.log.Info("client disconnected", "client_id", c.id, "user", set.User, "database", set.Database, "reason", reasonText(reason))
+	}
+}
+
+func reasonText(err error) string {
+	if err == nil {
+		return "the client said goodbye"
+	}
+	return err.Error()
+}
+
+// track notes the connection of a login; false when pgebb is shutting down.
+func (f *Frontend) track(conn net.Conn) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open == nil {
+		return false
+	}
+	f.open[conn] = struct{}{}
+	f.logins.Add(1)
+	return true
+}
+
+func (f *Frontend) untrack(conn net.Conn) {
+	f.mu.Lock()
+	delete(f.open, conn)
+	f.mu.Unlock()
+	f.logins.Done()
+}
+
+func remote(conn net.Conn) string {
+	if a := conn.RemoteAddr(); a != nil && a.Network() != "unix" {
+		return a.String()
+	}
+	return "unix"
+}
+
+func (f *Frontend) beginsTransaction(typ byte, body []byte) bool {
+	sql, ok := sqlOf(typ, body)
+	return ok && f.classifier.BeginsTransaction(sql)
+}
+
+func (f *Frontend) logError(c *Client, e *Error) {
+	set := c.pool.Settings()
+	f.log.Info("error sent to client", "client_id", c.id, "user", set.User, "database", set.Database, "sqlstate", e.Code, "error", e.Message, "detail", e.Detail)
+}
+
+func (f *Frontend) logServerError(c *Client, e *backend.ServerError) {
+	set := c.pool.Settings()
+	f.log.Info("login refused by the server", "client_id", c.id, "user", set.User, "database", set.Database, "sqlstate", e.Code(), "error", e.Message())
+}
+
+func (f *Frontend) logRefusal(c *Client, r backend.Refusal) {
+	set := c.pool.Settings()
+	f.log.Info("start-up parameter not set", "client_id", c.id, "user", set.User, "database", set.Database, "parameter", r.Param.Name, "error", r.Error())
+}
+
+// Drain stops accepting, lets clients finish their transactions and says goodbye
+// to each. It returns when all have left or ctx ends, with how many are left.
+func (f *Frontend) Drain(ctx context.Context) (left int) {
+	f.draining.Store(true)
+	f.closeListeners()
+	f.eachClient(func(c *Client) {
+		if c.state == stateIdle || c.state == stateStarting || c.state == stateWaiting && c.held == nil {
+			c.bye(errShutdown())
+			return
+		}
+		c.releaseIfDone()
+	})
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if left = f.keys.count(); left == 0 {
+			return 0
+		}
+		select {
+		case <-ctx.Done():
+			return left
+		case <-ticker.C:
+		}
+	}
+}
+
+// CancelAll cancels what the clients that are left are doing.
+func (f *Frontend) CancelAll() {
+	f.eachClient(func(c *Client) {
+		if c.state == stateActive && c.server.Working() {
+			c.server.Cancel(func() {})
+		}
+	})
+}
+
+// Close ends all logins and the console's connections, and returns when their
+// goroutines have ended. The loops are stopped after it.
+func (f *Frontend) Close() {
+	f.closeListeners()
+	f.mu.Lock()
+	for conn := range f.open {
+		_ = conn.SetDeadline(time.Unix(1, 0))
+		conn.Close()
+	}
+	f.open = nil
+	f.mu.Unlock()
+	f.logins.Wait()
+}
+
+// eachClient runs fn for every client on its loop and returns when it was run for
+// all.
+func (f *Frontend) eachClient(fn func(*Client)) {
+	for _, l := range f.loops.Loops() {
+		l.Call(func() {
+			l.Each(func(h loop.Handler) {
+				if c, ok := h.(*Client); ok {
+					fn(c)
+				}
+			})
+		})
+	}
+}
+
+func (f *Frontend) closeListeners() {
+	f.mu.Lock()
+	listeners := f.listeners
+	f.listeners = nil
+	f.mu.Unlock()
+	for _, l := range listeners {
+		l.Close()
+	}
+}
+
+// String names a client in logs and errors.
+func (c *Client) String() string { return fmt.Sprintf("client %d", c.id) }

@@ -1,0 +1,197 @@
+package frontend
+
+import (
+	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/wire"
+)
+
+// consume goes through input message by message, gets a server when one is needed,
+// and passes on a run of messages in one piece. It returns how much it has dealt
+// with; what is behind that must be given to it again, with more or later. After a
+// failure the client is to be closed.
+func (c *Client) consume(b []byte) (used int, failure *Error) {
+	run, i := 0, 0 // b[run:i] is to be passed on
+	if c.left > 0 {
+		i = min(c.left, len(b))
+		c.left -= i
+		if c.drop {
+			run = i
+		}
+	}
+	for len(b)-i >= wire.HeaderSize {
+		typ, size := wire.Header(b[i:])
+		if e := checkMessage(typ, size); e != nil {
+			c.forward(b[run:i])
+			return len(b), e
+		}
+		whole := i+size <= len(b)
+		if !whole && size < streamedFrom {
+			break
+		}
+		body := b[i+wire.HeaderSize : min(i+size, len(b))]
+		if typ == wire.Terminate {
+			c.forward(b[run:i])
+			c.gone(nil)
+			return len(b), nil
+		}
+		if c.server == nil {
+			passOn, e := c.withoutServer(typ, body)
+			if e != nil {
+				return len(b), e
+			}
+			if passOn && !c.checkout() {
+				return i, nil
+			}
+			if !passOn {
+				i = c.skipMessage(b, i, size)
+				run = i
+				continue
+			}
+		}
+		if typ == wire.Parse && len(body) > 0 && body[0] != 0 && c.pool.Settings().Mode != config.Session {
+			c.forward(b[run:i])
+			return len(b), errNamedStatement()
+		}
+		c.working()
+		c.server.Sent(typ, body)
+		if !whole {
+			c.left, c.drop = i+size-len(b), false
+			i = len(b)
+			break
+		}
+		i += size
+	}
+	if !c.forward(b[run:i]) {
+		return run, nil
+	}
+	if c.server != nil && c.left == 0 && i > 0 {
+		c.releaseIfDone()
+	}
+	return i, nil
+}
+
+// skipMessage goes past a message that is not for the server.
+func (c *Client) skipMessage(b []byte, i, size int) int {
+	if i+size > len(b) {
+		c.left, c.drop = i+size-len(b), true
+		return len(b)
+	}
+	return i + size
+}
+
+// withoutServer deals with what can be said to a client that has no server, and
+// says whether the message must be passed on to one.
+func (c *Client) withoutServer(typ byte, body []byte) (passOn bool, failure *Error) {
+	switch typ {
+	case wire.Sync:
+		c.skipping = false
+		c.write(appendReady(nil))
+		return false, nil
+	case wire.Flush, wire.CopyData, wire.CopyDone, wire.CopyFail:
+		// Nothing to flush; and COPY messages outside of a COPY are ignored by
+		// Postgres, because they can be on their way when one fails.
+		return false, nil
+	}
+	if c.skipping {
+		return false, nil
+	}
+	if c.pool.Settings().Mode == config.Statement && c.f.beginsTransaction(typ, body) {
+		c.reject(typ, errStatementMode())
+		return false, nil
+	}
+	return true, nil
+}
+
+// reject answers a request without a server, as Postgres answers one that fails:
+// a Query gets its ReadyForQuery, after an extended message all is ignored up to
+// the Sync. The message itself is still to be skipped.
+func (c *Client) reject(typ byte, e *Error) {
+	c.totals.errors++
+	c.f.logError(c, e)
+	b := appendError(nil, e)
+	if typ == wire.Query || typ == wire.FunctionCall {
+		b = appendReady(b)
+	} else {
+		c.skipping = true
+	}
+	c.write(b)
+}
+
+// rejectHeld does that for the request at the head of what is held.
+func (c *Client) rejectHeld(e *Error) {
+	b := c.held
+	c.held = nil
+	c.state = stateIdle
+	typ, size := wire.Header(b)
+	c.reject(typ, e)
+	if rest := c.skipMessage(b, 0, size); rest < len(b) {
+		c.held = b[rest:]
+	}
+	c.proceed()
+}
+
+// forward passes input on to the server; false if that server is lost and the
+// client has another, or waits for one, because nothing had been sent to it yet.
+func (c *Client) forward(p []byte) bool {
+	if len(p) == 0 || c.server == nil {
+		return true
+	}
+	s := c.server
+	err := s.Send(p)
+	if err == nil {
+		c.sent = true
+		return true
+	}
+	retry := !c.sent
+	if retry {
+		c.left = 0
+	}
+	s.Broken(err) // calls ServerLost
+	return !retry
+}
+
+// sqlOf returns what there is of the SQL text in a Query or a Parse.
+func sqlOf(typ byte, body []byte) ([]byte, bool) {
+	switch typ {
+	case wire.Query:
+	case wire.Parse:
+		if _, rest, ok := wire.CString(body); ok {
+			body = rest
+		}
+	default:
+		return nil, false
+	}
+	sql, _, _ := wire.CString(body)
+	return sql, true
+}
+
+// messageTypes are the messages that a client may send after its login.
+var messageTypes = func() (legal [256]bool) {
+	for _, typ := range []byte{
+		wire.Query, wire.Parse, wire.Bind, wire.Describe, wire.Execute, wire.Close, wire.Sync, wire.Flush,
+		wire.FunctionCall, wire.CopyData, wire.CopyDone, wire.CopyFail, wire.Terminate,
+	} {
+		legal[typ] = true
+	}
+	return legal
+}()
+
+// shortMessage is what Postgres allows, in bytes, for messages that have no
+// reason to be long (PQ_SMALL_MESSAGE_LIMIT), without the type.
+const shortMessage = 10000
+
+// checkMessage refuses what Postgres would refuse.
+func checkMessage(typ byte, size int) *Error {
+	if !messageTypes[typ] {
+		return errProtocol("invalid frontend message type %d", typ)
+	}
+	legal := wire.Legal(size)
+	switch typ {
+	case wire.Close, wire.Describe, wire.Execute, wire.Flush, wire.Sync, wire.CopyDone, wire.CopyFail, wire.Terminate:
+		legal = legal && size-1 <= shortMessage
+	}
+	if !legal {
+		return errProtocol("invalid message length %d in a message of type %q", size-1, typ)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package frontend
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/internal/wire"
+)
+
+const (
+	// maxStartup is the longest start-up packet in bytes. Postgres takes 10,000
+	// (MAX_STARTUP_PACKET_LENGTH); there is no harm in a client that is wordier.
+	maxStartup = 64 << 10
+
+	// maxMinor is the newest 3.x that is spoken.
+	maxMinor = 2
+)
+
+// startup is what a client says first.
+type startup struct {
+	Minor          uint16 // of the protocol version 3.x that is spoken from now on
+	User, Database string
+	// Params are the run-time parameters, those in "options" included, in the
+	// client's order; of several with the same name only the last is there.
+	Params []backend.Param
+	Cancel *cancelRequest // if that is what it is; all else is empty then
+}
+
+// cancelRequest is the key in a CancelRequest.
+type cancelRequest struct {
+	PID    uint32
+	Secret []byte // 4 to 256 bytes
+}
+
+// errNoStartup is for a client that leaves, or says what nothing can be answered to.
+var errNoStartup = errors.New("no start-up packet")
+
+// readStartup reads up to and including the StartupMessage, answers requests for
+// encryption, and negotiates the protocol version. It reads not a byte more, since
+// an event loop goes on reading after the login. An *Error is to be told to the
+// client; after any other error it is closed without a word, as Postgres does.
+func readStartup(conn net.Conn) (*startup, error) {
+	var ssl, gss bool
+	for {
+		code, body, err := readStartupPacket(conn)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case code == wire.CancelRequestCode:
+			return readCancel(body)
+		case code == wire.SSLRequestCode && !ssl:
+			ssl = true
+		case code == wire.GSSENCRequestCode && !gss:
+			gss = true
+		default:
+			return parseStartup(conn, code, body)
+		}
+		if _, err := conn.Write([]byte{'N'}); err != nil {
+			return nil, fmt.Errorf("answering a request for encryption: %w", err)
+		}
+	}
+}
+
+func readStartupPacket(conn net.Conn) (code uint32, body []byte, err error) {
+	var head [8]byte
+	if _, err := io.ReadFull(conn, head[:4]); err != nil {
+		return 0, nil, fmt.Errorf("%w: %w", errNoStartup, err)
+	}
+	size := binary.BigEndian.Uint32(head[:])
+	if size < uint32(len(head)) || size > maxStartup {
+		return 0, nil, fmt.Errorf("%w: a length of %d bytes", errNoStartup, size)
+	}
+	if _, err := io.ReadFull(conn, head[4:]); err != nil {
+		return 0, nil, fmt.Errorf("%w: %w", errNoStartup, err)
+	}
+	body = make([]byte, size-uint32(len(head)))
+	if _, err := io.ReadFull(conn, body); err != nil {
+		return 0, nil, fmt.Errorf("%w: %w", errNoStartup, err)
+	}
+	return binary.BigEndian.Uint32(head[4:]), body, nil
+}
+
+func readCancel(body []byte) (*startup, error) {
+	if len(body) < 4+4 || len(body) > 4+256 {
+		return nil, fmt.Errorf("%w: a cancel request of %d bytes", errNoStartup, len(body))
+	}
+	return &startup{Cancel: &cancelRequest{binary.BigEndian.Uint32(body), body[4:]}}, nil
+}
+
+// parseStartup reads the pairs of a StartupMessage.
+func parseStartup(conn net.Conn, version uint32, body []byte) (*startup, error) {
+	major, minor := uint16(version>>16), uint16(version)
+	if major != 3 {
+		return nil, errProtocolVersion(major, minor)
+	}
+	st := &startup{Minor: min(minor, maxMinor)}
+	if st.Minor == 1 {
+		st.Minor = 0 // there has never been a 3.1
+	}
+	var unknown []string
+	for {
+		name, rest, ok := wire.CString(body)
+		if !ok {
+			return st, errProtocol("invalid startup packet layout: expected terminator as last byte")
+		}
+		if len(name) == 0 {
+			if len(rest) > 0 {
+				return st, errProtocol("invalid startup packet layout: expected terminator as last byte")
+			}
+			break
+		}
+		value, rest, ok := wire.CString(rest)
+		if !ok {
+			return st, errProtocol("invalid startup packet layout: expected terminator as last byte")
+		}
+		body = rest
+		if strings.HasPrefix(string(name), "_pq_.") {
+			unknown = append(unknown, string(name))
+			continue
+		}
+		if err := st.set(string(name), string(value)); err != nil {
+			return st, err
+		}
+	}
+	if minor > st.Minor || len(unknown) > 0 {
+		if _, err := conn.Write(negotiate(st.Minor, unknown)); err != nil {
+			return st, fmt.Errorf("negotiating the protocol version: %w", err)
+		}
+	}
+	if st.User == "" {
+		return st, errNoUser()
+	}
+	if st.Database == "" {
+		st.Database = st.User
+	}
+	return st, nil
+}
+
+// negotiate makes a NegotiateProtocolVersion: the newest version that is spoken, and
+// the options that are not known.
+func negotiate(minor uint16, unknown []string) []byte {
+	body := binary.BigEndian.AppendUint32(nil, wire.Version30|uint32(minor))
+	body = binary.BigEndian.AppendUint32(body, uint32(len(unknown)))
+	for _, name := range unknown {
+		body = append(append(body, name...), 0)
+	}
+	return wire.AppendRaw(nil, 'v', body)
+}
+
+func (st *startup) set(name, value string) error {
+	switch name {
+	case "user":
+		st.User = value
+	case "database":
+		st.Database = value
+	case "replication":
+		if !isFalse(value) {
+			return errReplication()
+		}
+	case "options":
+		return st.setOptions(value)
+	default:
+		st.setParam(name, value)
+	}
+	return nil
+}
+
+func isFalse(value string) bool {
+	switch strings.ToLower(value) {
+	case "false", "off", "no", "0", "f", "n":
+		return true
+	}
+	return false
+}
+
+func (st *startup) setParam(name, value string) {
+	for i, p := range st.Params {
+		if strings.EqualFold(p.Name, name) {
+			st.Params = append(st.Params[:i], st.Params[i+1:]...)
+			break
+		}
+	}
+	st.Params = append(st.Params, backend.Param{Name: name, Value: value})
+}
+
+// setOptions reads command-line arguments for the server process: "-c name=value"
+// and "--name=value", which are all that makes sense through a pooler.
+func (st *startup) setOptions(options string) error {
+	args := splitOptions(options)
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		var setting string
+		switch {
+		case arg == "-c" && i+1 < len(args):
+			i++
+			setting = args[i]
+		case strings.HasPrefix(arg, "-c") && len(arg) > 2:
+			setting = arg[2:]
+		case strings.HasPrefix(arg, "--") && len(arg) > 2:
+			setting = arg[2:]
+		default:
+			return errOption(arg)
+		}
+		name, value, ok := strings.Cut(setting, "=")
+		if !ok {
+			return errOptionValue(setting)
+		}
+		// As Postgres does in ParseLongOption.
+		st.setParam(strings.ReplaceAll(name, "-", "_"), value)
+	}
+	return nil
+}
+
+// splitOptions splits at white space; a backslash makes the next character an
+// ordinary one (pg_split_opts in Postgres).
+func splitOptions(s string) []string {
+	var args []string
+	var arg strings.Builder
+	in, escaped := false, false
+	for _, r := range []byte(s) {
+		switch {
+		case escaped:
+			arg.WriteByte(r)
+			escaped = false
+		case r == '\\':
+			in, escaped = true, true
+		case r == ' ' || r == '\t' || r == '\n' || r == '\r' || r == '\v' || r == '\f':
+			if in {
+				args = append(args, arg.String())
+				arg.Reset()
+				in = false
+			}
+		default:
+			in = true
+			arg.WriteByte(r)
+		}
+	}
+	if in {
+		args = append(args, arg.String())
+	}
+	return args
+}

@@ -1,0 +1,56 @@
+package frontend
+
+import (
+	"time"
+
+	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/wire"
+)
+
+// sweepPeriod is how often clients are looked at: a tenth of the shortest timeout
+// there is, so that none is late by more than that.
+func sweepPeriod(cfg *config.Config) time.Duration {
+	period := time.Second
+	g := &cfg.General
+	for _, t := range []time.Duration{g.QueryTimeout, g.ClientIdleTimeout, g.ClientIdleInTransactionTimeout} {
+		if t != config.Off && t > 0 {
+			period = min(period, max(t/10, 5*time.Millisecond))
+		}
+	}
+	return period
+}
+
+// sweep closes the clients of a loop that have exceeded a timeout. Without
+// timeouts there is nothing to look at.
+func (f *Frontend) sweep(l *loop.Loop, now time.Duration) {
+	g := &f.cfg.Load().General
+	if g.QueryTimeout == config.Off && g.ClientIdleTimeout == config.Off && g.ClientIdleInTransactionTimeout == config.Off {
+		return
+	}
+	l.Each(func(h loop.Handler) {
+		if c, ok := h.(*Client); ok {
+			c.checkTime(now)
+		}
+	})
+}
+
+// checkTime closes the client if it has exceeded a timeout.
+func (c *Client) checkTime(now time.Duration) {
+	set := c.pool.Settings()
+	over := func(t time.Duration) bool { return t != config.Off && t > 0 && now-c.mark >= t }
+	switch {
+	case c.state == stateIdle || c.state == stateActive && !c.busy && c.server.Status() == wire.Idle:
+		if over(set.ClientIdleTimeout) {
+			c.bye(errClientIdle(set.ClientIdleTimeout))
+		}
+	case c.state != stateActive:
+	case c.server.Working():
+		if over(set.QueryTimeout) {
+			c.letGo(true) // the server is closed and its query cancelled
+			c.bye(errQueryTimeout(set.QueryTimeout))
+		}
+	case over(set.ClientIdleInTransactionTimeout):
+		c.bye(errClientIdleInTransaction(set.ClientIdleInTransactionTimeout))
+	}
+}

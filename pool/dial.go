@@ -1,0 +1,206 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/loop"
+)
+
+const (
+	// maxConnecting is how many connections of one pool are made at the same time,
+	// and maxConnectingAll of all pools together: Postgres forks for each.
+	maxConnecting    = 16
+	maxConnectingAll = 64
+
+	// A pool whose server cannot be reached is tried again after retryMin, doubled
+	// at each failure up to retryMax, give or take a quarter.
+	retryMin = 50 * time.Millisecond
+	retryMax = 2 * time.Second
+)
+
+// growLocked says how many connections to make now, and counts them as under way.
+func (p *Pool) growLocked(now time.Duration) int {
+	if p.retired || now < p.retryAt {
+		return 0
+	}
+	c := p.Settings()
+	wanted := max(p.waiting.n, c.MinSize-len(p.servers)) - p.connecting
+	if p.failures > 0 {
+		wanted = min(wanted, 1-p.connecting) // one at a time until it works again
+	}
+	n := max(0, min(wanted, c.Size-len(p.servers)-p.connecting, maxConnecting-p.connecting))
+	p.connecting += n
+	return n
+}
+
+// dial starts n connections. Each is made by a goroutine that belongs to the pool,
+// not to who waits for it, and ends within connect_timeout for each attempt.
+func (p *Pool) dial(n int) {
+	for range n {
+		p.registry.dials.Go(p.connect)
+	}
+}
+
+func (p *Pool) connect() {
+	r := p.registry
+	select {
+	case r.dialSlots <- struct{}{}:
+		defer func() { <-r.dialSlots }()
+	case <-r.ctx.Done():
+	}
+	c := p.Settings()
+	target := r.Target(c)
+	started := time.Now()
+	session, err := p.attempt(c, target)
+	l := r.loops.Pick()
+	if w := p.firstWaiter(); w != nil {
+		l = w.Loop
+	}
+	l.Post(func() {
+		counters := p.Counters(l)
+		counters.Connects++
+		counters.ConnectTime += uint64(time.Since(started))
+		p.connected(l, target, session, err)
+	})
+}
+
+// attempt connects as often as connect_attempts says.
+func (p *Pool) attempt(c *config.Pool, target backend.Target) (session *backend.Session, err error) {
+	for i := range max(c.ConnectAttempts, 1) {
+		if i > 0 {
+			select {
+			case <-time.After(c.ConnectAttemptDelay):
+			case <-p.registry.ctx.Done():
+			}
+		}
+		ctx, cancel := p.registry.ctx, context.CancelFunc(func() {})
+		if c.ConnectTimeout != config.Off {
+			ctx, cancel = context.WithTimeout(ctx, c.ConnectTimeout)
+		}
+		session, err = backend.Connect(ctx, target)
+		cancel()
+		if err == nil || p.registry.ctx.Err() != nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s as %q: %w", target.Address, target.User, err)
+	}
+	return session, nil
+}
+
+func (p *Pool) firstWaiter() *Waiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting.first
+}
+
+// connected ends a dial, on the loop that the server is to live on.
+func (p *Pool) connected(l *loop.Loop, target backend.Target, session *backend.Session, err error) {
+	var s *backend.Server
+	if err == nil {
+		s, err = backend.NewServer(l, target, session, p)
+	}
+	if err != nil {
+		p.failed(l, err)
+		return
+	}
+	s.Stats = p.Counters(l)
+	s.Expires = s.Born + lifetime(p.Settings())
+	p.greeting.Store(s.Greeting)
+	p.mu.Lock()
+	p.connecting--
+	p.failures, p.lastError, p.retryAt = 0, nil, 0
+	p.servers[s] = struct{}{}
+	dials := p.growLocked(l.Now())
+	p.mu.Unlock()
+	p.dial(dials)
+	p.registry.log.Debug("server connected", "user", target.User, "database", target.Database, "address", target.Address, "server_pid", s.PID)
+	p.Freed(s)
+}
+
+// lifetime is how long a new server may live.
+func lifetime(c *config.Pool) time.Duration {
+	if c.ServerLifetime == config.Off || c.ServerLifetime == 0 {
+		return config.Off / 2
+	}
+	d := c.ServerLifetime
+	if j := int64(c.ServerLifetimeJitter); j > 0 {
+		d += time.Duration(rand.Int64N(2*j+1) - j)
+	}
+	return max(d, 0)
+}
+
+// failed notes that a connection could not be made. What Postgres refuses for good
+// ends the wait of everybody; otherwise they wait on while it is tried again.
+func (p *Pool) failed(l *loop.Loop, err error) {
+	p.mu.Lock()
+	p.connecting--
+	p.failures++
+	p.lastError = err
+	backoff := min(retryMin<<min(p.failures-1, 10), retryMax)
+	p.retryAt = l.Now() + backoff*3/4 + rand.N(backoff/2)
+	var refused []*Waiter
+	if final(err) && len(p.servers) == 0 {
+		for w := p.waiting.pop(); w != nil; w = p.waiting.pop() {
+			refused = append(refused, w)
+		}
+	}
+	failures := p.failures
+	p.mu.Unlock()
+	if failures == 1 || failures%20 == 0 {
+		p.registry.log.Warn("server connection failed", "user", p.Settings().User, "database", p.Settings().Database, "failures", failures, "error", err)
+	}
+	for _, w := range refused {
+		w.refuse(err)
+	}
+	p.registry.nudge()
+}
+
+// refuse tells a waiter that was taken off the queue.
+func (w *Waiter) refuse(err error) {
+	w.Loop.Post(func() { w.Grantee.Refused(err) })
+}
+
+// final reports whether Postgres answered and trying again would not help soon.
+func final(err error) bool {
+	var se *backend.ServerError
+	if !errors.As(err, &se) {
+		return false
+	}
+	switch se.Code() {
+	case "53300", "57P03", "57P01", "57P02", "53400", "53200":
+		return false // too many connections, starting up, shutting down, out of something
+	}
+	return true
+}
+
+// Target is where a pool's servers are, and as whom.
+func (r *Registry) Target(c *config.Pool) backend.Target {
+	t := backend.Target{
+		Network: "tcp", Address: net.JoinHostPort(c.Host, strconv.Itoa(c.Port)),
+		User: c.ServerUser, Database: c.ServerDatabase, Passwords: c.ServerPasswords, TCP: r.tcp,
+	}
+	if len(c.Host) > 0 && c.Host[0] == '/' {
+		t.Network, t.Address = "unix", fmt.Sprintf("%s/.s.PGSQL.%d", c.Host, c.Port)
+	}
+	set := func(name string, d time.Duration) {
+		if d != config.Off && d > 0 {
+			t.Params = append(t.Params, backend.Param{Name: name, Value: strconv.FormatInt(d.Milliseconds(), 10)})
+		}
+	}
+	set("statement_timeout", c.StatementTimeout)
+	set("lock_timeout", c.LockTimeout)
+	if c.ReadOnly {
+		t.Params = append(t.Params, backend.Param{Name: "default_transaction_read_only", Value: "on"})
+	}
+	return t
+}

@@ -1,0 +1,277 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/loop"
+)
+
+// key is what makes a pool another one. What else is set for it can change while
+// it lives.
+type key struct {
+	user, database, host       string
+	port                       int
+	serverUser, serverDatabase string
+}
+
+func keyOf(c *config.Pool) key {
+	return key{c.User, c.Database, c.Host, c.Port, c.ServerUser, c.ServerDatabase}
+}
+
+// login is what a client names.
+type login struct{ user, database string }
+
+// Registry is all pools.
+type Registry struct {
+	loops     *loop.Group // constant
+	log       *slog.Logger
+	tcp       backend.TCPOptions
+	lastID    atomic.Uint64
+	ctx       context.Context // ends with Close
+	cancel    context.CancelFunc
+	dials     sync.WaitGroup // goroutines that connect
+	dialSlots chan struct{}
+	wake      chan struct{} // nudges the maintenance goroutine
+	wg        sync.WaitGroup
+
+	mu      sync.RWMutex
+	pools   map[key]*Pool
+	byLogin map[login]*Pool
+}
+
+// NewRegistry starts the pools of a configuration, and one goroutine that looks
+// after them until Close.
+func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, log *slog.Logger) *Registry {
+	r := &Registry{
+		loops: loops, log: log, tcp: tcp,
+		dialSlots: make(chan struct{}, maxConnectingAll), wake: make(chan struct{}, 1),
+		pools: make(map[key]*Pool), byLogin: make(map[login]*Pool),
+	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.Update(cfg)
+	r.wg.Go(r.maintain)
+	return r
+}
+
+// Update makes the pools those of a configuration. A pool that is still there
+// keeps its servers and counters, and has the new settings at once; servers of one
+// that is not are closed as they become free.
+func (r *Registry) Update(cfg *config.Config) {
+	r.mu.Lock()
+	old := r.pools
+	r.pools, r.byLogin = make(map[key]*Pool), make(map[login]*Pool)
+	for _, c := range cfg.Pools() {
+		k := keyOf(&c)
+		p := old[k]
+		if p == nil {
+			p = newPool(r, c)
+		} else {
+			p.update(c)
+			delete(old, k)
+		}
+		r.pools[k] = p
+		if l := (login{c.User, c.Database}); r.byLogin[l] == nil {
+			r.byLogin[l] = p
+		}
+	}
+	r.mu.Unlock()
+	for _, p := range old {
+		p.retire()
+	}
+	r.nudge()
+}
+
+// Find returns the pool for a user and a database as clients name them, nil if
+// there is none.
+func (r *Registry) Find(user, database string) *Pool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.byLogin[login{user, database}]
+}
+
+// Pools returns all pools in the order of their IDs.
+func (r *Registry) Pools() []*Pool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	pools := make([]*Pool, 0, len(r.pools))
+	for _, p := range r.pools {
+		pools = append(pools, p)
+	}
+	slices.SortFunc(pools, func(a, b *Pool) int { return int(a.ID) - int(b.ID) })
+	return pools
+}
+
+// Close retires all pools and returns when nothing of theirs runs any more, or
+// when ctx ends.
+func (r *Registry) Close(ctx context.Context) {
+	r.cancel()
+	for _, p := range r.Pools() {
+		p.retire()
+	}
+	done := make(chan struct{})
+	go func() {
+		r.dials.Wait()
+		r.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+func (r *Registry) nudge() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// lost logs the end of a server that nobody wanted to end.
+func (r *Registry) lost(p *Pool, s *backend.Server, reason error) {
+	if errors.Is(reason, backend.ErrUnused) || r.ctx.Err() != nil {
+		return
+	}
+	c := p.Settings()
+	r.log.Info("server closed", "user", c.User, "database", c.Database, "server_pid", s.PID, "reason", reason)
+}
+
+// update gives the pool new settings. Servers that were logged in with other
+// credentials or session settings expire.
+func (p *Pool) update(c config.Pool) {
+	old := p.settings.Swap(&c)
+	if slices.Equal(old.ServerPasswords, c.ServerPasswords) && old.StatementTimeout == c.StatementTimeout &&
+		old.LockTimeout == c.LockTimeout && old.ReadOnly == c.ReadOnly {
+		return
+	}
+	p.eachServer(func(s *backend.Server) {
+		s.Expires = 0
+		if s.Idle() {
+			s.Retire()
+		}
+	})
+}
+
+// retire closes the pool: those who wait are told, servers close when free.
+func (p *Pool) retire() {
+	p.mu.Lock()
+	p.retired = true
+	var refused []*Waiter
+	for w := p.waiting.pop(); w != nil; w = p.waiting.pop() {
+		refused = append(refused, w)
+	}
+	p.mu.Unlock()
+	for _, w := range refused {
+		w.refuse(ErrRetired)
+	}
+	p.eachServer(func(s *backend.Server) {
+		if s.Idle() {
+			s.Retire()
+		}
+	})
+}
+
+// eachServer runs f for every server on its loop, some time soon.
+func (p *Pool) eachServer(f func(*backend.Server)) {
+	p.mu.Lock()
+	servers := make([]*backend.Server, 0, len(p.servers))
+	for s := range p.servers {
+		servers = append(servers, s)
+	}
+	p.mu.Unlock()
+	for _, s := range servers {
+		if l := s.Loop(); l != nil {
+			l.Post(func() {
+				if s.Loop() == l {
+					f(s)
+				}
+			})
+		}
+	}
+}
+
+// Periods of the maintenance goroutine: while somebody waits, and otherwise.
+const (
+	busyPeriod = 25 * time.Millisecond
+	calmPeriod = time.Second
+)
+
+// maintain runs in the registry's goroutine until Close.
+func (r *Registry) maintain() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-r.wake:
+		case <-timer.C:
+		}
+		period := calmPeriod
+		for _, p := range r.Pools() {
+			if p.maintain(loop.Now()) {
+				period = busyPeriod
+			}
+		}
+		timer.Reset(period)
+	}
+}
+
+// maintain ends waits that took too long, keeps the minimum, and closes what is
+// idle for too long or too old. It reports whether somebody waits.
+func (p *Pool) maintain(now time.Duration) (busy bool) {
+	c := p.Settings()
+	var timedOut []*Waiter
+	var spare []*backend.Server
+	p.mu.Lock()
+	for w := p.waiting.first; w != nil && c.CheckoutTimeout != config.Off && now-w.since >= c.CheckoutTimeout; w = p.waiting.first {
+		p.waiting.remove(w)
+		timedOut = append(timedOut, w)
+	}
+	timeout := &TimeoutError{Timeout: c.CheckoutTimeout, Size: c.Size, Last: p.lastError}
+	spare = p.spareLocked(c, now)
+	dials := p.growLocked(now)
+	busy = p.waiting.n > 0 || p.failures > 0
+	p.mu.Unlock()
+	for _, w := range timedOut {
+		w.refuse(timeout)
+	}
+	for _, s := range spare {
+		s.Loop().Post(func() {
+			if s.Idle() {
+				s.Retire()
+			}
+		})
+	}
+	p.dial(dials)
+	return busy
+}
+
+// spareLocked takes servers off the idle lists that are to be closed: too old, or
+// idle for too long and not needed for the minimum.
+func (p *Pool) spareLocked(c *config.Pool, now time.Duration) (spare []*backend.Server) {
+	left := len(p.servers)
+	for id, list := range p.idle {
+		kept := list[:0]
+		for _, s := range list { // least recently used first
+			idle := c.IdleTimeout != config.Off && now-s.Since >= c.IdleTimeout && left > c.MinSize
+			if idle || now >= s.Expires || left > c.Size {
+				spare = append(spare, s)
+				left--
+				continue
+			}
+			kept = append(kept, s)
+		}
+		clear(list[len(kept):])
+		p.idle[id] = kept
+	}
+	return spare
+}
