@@ -312,3 +312,38 @@ func (f *Frontend) closeListeners() {
 
 // String names a client in logs and errors.
 func (c *Client) String() string { return fmt.Sprintf("client %d", c.id) }
+
+// Rebalance moves half of the clients of one loop that are idle to another.
+func (f *Frontend) Rebalance(from, to *loop.Loop) {
+	from.Post(func() {
+		every := 0
+		from.Each(func(h loop.Handler) {
+			c, ok := h.(*Client)
+			if !ok || c.state != stateIdle || c.Pending() > 0 {
+				return
+			}
+			if every++; every%2 == 0 {
+				return
+			}
+			if err := from.Remove(&c.Conn); err != nil {
+				c.gone(err)
+				return
+			}
+			to.Post(func() { c.arrive(to) })
+		})
+	})
+}
+
+// arrive puts a client that was moved on its new loop.
+func (c *Client) arrive(l *loop.Loop) {
+	if err := l.Add(&c.Conn); err != nil {
+		c.f.keys.remove(c)
+		c.state = stateGone
+		c.Close()
+		return
+	}
+	c.waiter.Loop = l
+	if c.f.draining.Load() {
+		c.bye(errShutdown())
+	}
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/frontend"
+	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/memory"
+	"github.com/pgebb/pgebb/parser"
+	"github.com/pgebb/pgebb/pool"
+)
+
+// pooler is the running program.
+type pooler struct {
+	src      config.Source
+	log      *slog.Logger
+	cfg      atomic.Pointer[config.Config]
+	loops    *loop.Group
+	registry *pool.Registry
+	frontend *frontend.Frontend
+	reclaim  *memory.Reclaimer
+	started  time.Time
+
+	reloading sync.Mutex
+	shutdown  chan struct{} // asked for by the console; one place
+}
+
+// run accepts clients until a signal or the console ends it.
+func run(src config.Source, stderr io.Writer) int {
+	cfg, problems := config.Load(src)
+	if err := problems.Err(); err != nil {
+		fmt.Fprintln(stderr, "pgebb:", err)
+		return exitFailed
+	}
+	log := newLog(cfg, stderr)
+	for _, p := range problems {
+		log.Warn(p.String())
+	}
+	limitHugePages(cfg, log)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	p := &pooler{src: src, log: log, shutdown: make(chan struct{}, 1), started: time.Now()}
+	if err := p.start(cfg); err != nil {
+		log.Error("pgebb cannot start", "error", err)
+		return exitFailed
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var background sync.WaitGroup
+	background.Go(func() { p.reclaim.Run(ctx) })
+	defer func() { stop(); background.Wait() }()
+	return p.serve(signals)
+}
+
+func (p *pooler) start(cfg *config.Config) error {
+	p.cfg.Store(cfg)
+	p.reclaim = memory.NewReclaimer(uint64(cfg.Memory.TrimThreshold), cfg.Memory.TrimInterval)
+	loops, err := loop.NewGroup(cfg.General.Workers, func(from, to *loop.Loop) { p.frontend.Rebalance(from, to) })
+	if err != nil {
+		return err
+	}
+	p.loops = loops
+	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
+	p.frontend = frontend.New(cfg, frontend.Options{
+		Loops: loops, Registry: p.registry, Classifier: parser.Scanner{}, Log: p.log, Console: p.newConsole(),
+	})
+	return p.frontend.Listen()
+}
+
+// serve waits for something to do.
+func (p *pooler) serve(signals <-chan os.Signal) int {
+	p.log.Info("pgebb is ready", "version", version(), "pools", len(p.cfg.Load().Pools()))
+	for {
+		select {
+		case s := <-signals:
+			switch s {
+			case syscall.SIGHUP:
+				if err := p.Reload(); err != nil {
+					p.log.Error("reload failed; nothing has changed", "error", err)
+				}
+			case syscall.SIGTERM:
+				p.log.Info("exiting at once", "signal", s.String())
+				return exitOK
+			default:
+				return p.drain(signals)
+			}
+		case <-p.shutdown:
+			return p.drain(signals)
+		}
+	}
+}
+
+// Reload reads the configuration again. If it is refused, nothing changes.
+func (p *pooler) Reload() error {
+	p.reloading.Lock()
+	defer p.reloading.Unlock()
+	cfg, problems := config.Load(p.src)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	for _, problem := range problems {
+		p.log.Warn(problem.String())
+	}
+	old := p.cfg.Swap(cfg)
+	if keys := config.NeedsRestart(old, cfg); len(keys) > 0 {
+		p.log.Warn("these keys change at a restart only", "keys", keys)
+	}
+	p.registry.Update(cfg)
+	p.frontend.Update(cfg)
+	p.log.Info("configuration reloaded", "pools", len(cfg.Pools()))
+	return nil
+}
+
+// Shutdown asks for a graceful shutdown.
+func (p *pooler) Shutdown() {
+	select {
+	case p.shutdown <- struct{}{}:
+	default:
+	}
+}
+
+// drain lets clients finish, for as long as shutdown_timeout says; then what is
+// still running is cancelled if shutdown_termination_timeout is set. SIGTERM, or a
+// second SIGINT, ends the wait.
+func (p *pooler) drain(signals <-chan os.Signal) int {
+	g := &p.cfg.Load().General
+	p.log.Info("shutting down", "timeout", g.ShutdownTimeout.String())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		for s := range signals {
+			if s != syscall.SIGHUP {
+				cancel()
+				return
+			}
+		}
+	}()
+	left := p.drainFor(ctx, g.ShutdownTimeout)
+	if left > 0 && g.ShutdownTerminationTimeout != config.Off && ctx.Err() == nil {
+		p.log.Warn("cancelling what is still running", "clients", left)
+		p.frontend.CancelAll()
+		left = p.drainFor(ctx, g.ShutdownTerminationTimeout)
+	}
+	if left > 0 {
+		p.log.Warn("clients were left at the end of the shutdown", "clients", left)
+	}
+	p.frontend.Close()
+	closing, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	p.registry.Close(closing)
+	p.loops.Stop()
+	p.log.Info("pgebb has shut down")
+	return exitOK
+}
+
+func (p *pooler) drainFor(ctx context.Context, d time.Duration) int {
+	if d == config.Off {
+		return p.frontend.Drain(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return p.frontend.Drain(ctx)
+}
+
+// newLog makes the log that the configuration asks for.
+func newLog(cfg *config.Config, w io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.General.LogLevel)); err != nil {
+		level = slog.LevelInfo // PgDog's filters can be more than a level
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if cfg.General.LogFormat == "text" {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}
+
+// limitHugePages opts the process out of transparent huge pages unless the
+// configuration says otherwise: with them, a heap that is mostly empty can stay
+// resident as a whole.
+func limitHugePages(cfg *config.Config, log *slog.Logger) {
+	if cfg.Memory.TransparentHugePages {
+		return
+	}
+	if err := unix.Prctl(unix.PR_SET_THP_DISABLE, 1, 0, 0, 0); err != nil {
+		log.Warn("transparent huge pages could not be turned off for this process", "error", err)
+	}
+}

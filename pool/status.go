@@ -1,0 +1,69 @@
+package pool
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/internal/loop"
+)
+
+// Status is what a pool holds at a moment.
+type Status struct {
+	Waiting     int           // clients in the queue
+	MaxWait     time.Duration // of the one that waits longest
+	Idle, Total int           // servers
+	Connecting  int           // servers that are being connected
+}
+
+// Status returns what the pool holds now. Any goroutine may call it.
+func (p *Pool) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Status{Waiting: p.waiting.n, Total: len(p.servers), Connecting: p.connecting}
+	if w := p.waiting.first; w != nil {
+		s.MaxWait = max(loop.Now()-w.since, 0)
+	}
+	for _, list := range p.idle {
+		s.Idle += len(list)
+	}
+	return s
+}
+
+// Counters returns the sum of a pool's counters over all loops, each read on its own
+// loop. It must not be called on a loop.
+func (r *Registry) Counters(p *Pool) backend.Counters {
+	var sum backend.Counters
+	total := reflect.ValueOf(&sum).Elem()
+	for _, l := range r.loops.Loops() {
+		var one backend.Counters
+		l.Call(func() { one = *p.Counters(l) })
+		part := reflect.ValueOf(one)
+		for i := range part.NumField() {
+			total.Field(i).SetUint(total.Field(i).Uint() + part.Field(i).Uint())
+		}
+	}
+	return sum
+}
+
+// EachServer calls f for every server on its loop, one after the other, and returns
+// when that is done. It must not be called on a loop.
+func (r *Registry) EachServer(f func(*Pool, *backend.Server)) {
+	owners := map[*backend.Server]*Pool{}
+	for _, p := range r.Pools() {
+		p.mu.Lock()
+		for s := range p.servers {
+			owners[s] = p
+		}
+		p.mu.Unlock()
+	}
+	for _, l := range r.loops.Loops() {
+		l.Call(func() {
+			l.Each(func(h loop.Handler) {
+				if s, ok := h.(*backend.Server); ok && owners[s] != nil {
+					f(owners[s], s)
+				}
+			})
+		})
+	}
+}
