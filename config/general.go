@@ -80,8 +80,8 @@ type General struct {
 	LogLevel                              string        `toml:"log_level" default:"info" status:"implemented" restart:"yes" env:"RUST_LOG" doc:"least severity that is logged"`
 	LogConnections                        bool          `toml:"log_connections" default:"true" status:"implemented" doc:"log each client that has logged in"`
 	LogDisconnections                     bool          `toml:"log_disconnections" default:"true" status:"implemented" doc:"log each client that has left"`
-	LogDedupWindow                        time.Duration `toml:"log_dedup_window" default:"0," status:"ignored" unit:"ms" planned:"yes" env:"-" doc:"log flood control"`
-	LogDedupThreshold                     int           `toml:"log_dedup_threshold" default:"0," status:"ignored" planned:"yes" env:"-" doc:"log flood control"`
+	LogDedupWindow                        time.Duration `toml:"log_dedup_window" default:"0" status:"ignored" unit:"ms" planned:"yes" env:"-" doc:"log flood control"`
+	LogDedupThreshold                     int           `toml:"log_dedup_threshold" default:"0" status:"ignored" planned:"yes" env:"-" doc:"log flood control"`
 	MirrorQueue                           int           `toml:"mirror_queue" default:"128" status:"ignored" doc:"mirroring queue"`
 	MirrorExposure                        float64       `toml:"mirror_exposure" default:"1.0" status:"ignored" doc:"share of traffic mirrored"`
 	CrossShardDisabled                    bool          `toml:"cross_shard_disabled" default:"false" status:"ignored" doc:"sharding, which pgebb does not do"`
