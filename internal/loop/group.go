@@ -4,18 +4,25 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// Thresholds of [Group], as shares of a loop's time.
+// Thresholds of [Group], in cores' worth of processor time for each loop in use.
 const (
-	saturated = 0.75 // a loop that was this busy for settle gets a helper
-	relaxed   = 0.50 // the last loop goes when the others could do all below this
+	saturated = 0.75 // loops that take so much for settle seconds get another
+	relaxed   = 0.50 // one goes when each of the others would take less
 	settle    = 2    // seconds in a row before anything changes
 )
 
 // Group is the loops of the process. New connections go to the loops in use,
 // which is one until it is saturated: with two, each finds fewer events per
 // wake-up, and both sleep and wake more often for the same work.
+//
+// How busy loops are is told by the processor time of the process, nearly all of
+// which is theirs. The time that a loop spends between two waits would not do: on a
+// machine that is busy with something else most of it is spent waiting for a core,
+// and a second loop would only wait as well.
 type Group struct {
 	loops []*Loop      // constant
 	used  atomic.Int32 // loops[:used] get new connections
@@ -25,8 +32,8 @@ type Group struct {
 }
 
 // NewGroup starts n loops, at least one. rebalance, which may be nil, is called
-// in a goroutine of the group when a loop has come into use, to move
-// connections from a busy loop to it, or is no longer to be used.
+// in a goroutine of the group when a loop has come into use, to move connections to
+// it from one of the others, or is no longer to be used.
 func NewGroup(n int, rebalance func(from, to *Loop)) (*Group, error) {
 	g := &Group{stop: make(chan struct{})}
 	for i := range max(n, 1) {
@@ -61,70 +68,69 @@ func (g *Group) Stop() {
 	}
 }
 
-// watch owns used: it looks at how busy the loops were once a second.
+// watch looks once a second at how much processor time was used, and is the only one
+// to change g.used.
 func (g *Group) watch(rebalance func(from, to *Loop)) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	last := make([]int64, len(g.loops))
-	share := make([]float64, len(g.loops))
-	grow, shrink := 0, 0
-	for before := time.Now(); ; {
+	var b balance
+	before, spent := time.Now(), processorTime()
+	for {
 		select {
 		case <-g.stop:
 			return
 		case now := <-ticker.C:
-			for i, l := range g.loops {
-				busy := l.busy.Load()
-				share[i] = float64(busy-last[i]) / float64(now.Sub(before))
-				last[i] = busy
+			used, total := int(g.used.Load()), processorTime()
+			want := b.judge(used, float64(total-spent)/float64(now.Sub(before)))
+			before, spent = now, total
+			if want = min(want, len(g.loops)); want == used {
+				continue
 			}
-			before = now
-		}
-		n := int(g.used.Load())
-		grow, shrink = judge(share[:n], grow, shrink)
-		switch {
-		case grow >= settle && n < len(g.loops):
-			g.used.Store(int32(n + 1))
-			if rebalance != nil {
-				rebalance(g.loops[busiest(share[:n])], g.loops[n])
+			g.used.Store(int32(want))
+			if rebalance == nil {
+				continue
 			}
-			grow = 0
-		case shrink >= settle && n > 1:
-			g.used.Store(int32(n - 1))
-			if rebalance != nil {
-				rebalance(g.loops[n-1], g.loops[0])
+			if want > used {
+				rebalance(g.loops[int(g.next.Load())%used], g.loops[used])
+			} else {
+				rebalance(g.loops[used-1], g.loops[0])
 			}
-			shrink = 0
 		}
 	}
 }
 
-// judge counts for how many seconds in a row a loop more would have helped, and
+// balance counts for how many seconds in a row a loop more would have helped, and
 // one fewer would have done.
-func judge(share []float64, grow, shrink int) (int, int) {
-	var sum float64
-	for _, s := range share {
-		sum += s
-	}
-	if sum/float64(len(share)) >= saturated {
-		grow++
+type balance struct{ grow, shrink int }
+
+// judge returns how many loops to use when used ones took so many cores.
+func (b *balance) judge(used int, cores float64) int {
+	if cores >= saturated*float64(used) {
+		b.grow++
 	} else {
-		grow = 0
+		b.grow = 0
 	}
-	if len(share) > 1 && sum < relaxed*float64(len(share)-1) {
-		shrink++
+	if used > 1 && cores < relaxed*float64(used-1) {
+		b.shrink++
 	} else {
-		shrink = 0
+		b.shrink = 0
 	}
-	return grow, shrink
+	switch {
+	case b.grow >= settle:
+		*b = balance{}
+		return used + 1
+	case b.shrink >= settle:
+		*b = balance{}
+		return used - 1
+	}
+	return used
 }
 
-func busiest(share []float64) int {
-	best := 0
-	for i, s := range share {
-		if s > share[best] {
-			best = i
-		}
+// processorTime is what the process has used so far.
+func processorTime() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
 	}
-	return best
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -22,7 +22,6 @@ type Loop struct {
 	done chan struct{}
 
 	pending atomic.Int64 // bytes of all pending chunks
-	busy    atomic.Int64 // nanoseconds spent outside of waiting, since New
 	tick    atomic.Int64 // nanoseconds between two calls of onTick
 
 	mu    sync.Mutex
@@ -181,7 +180,6 @@ func (l *Loop) run() {
 		l.dispatch(n)
 		l.goOn()
 		l.runTicks()
-		l.busy.Add(int64(Now() - l.now))
 	}
 	for _, c := range l.conns {
 		if c != nil {
