@@ -90,10 +90,13 @@ type opening struct {
 // Readable implements [loop.Handler].
 func (c *Client) Readable() {
 	switch c.state {
-	case stateStarting, stateWaiting, stateLinking:
+	case stateStarting, stateWaiting:
 		if c.Gone() {
 			c.gone(errGone)
 		}
+		return
+	case stateLinking:
+		c.notRead()
 		return
 	case stateLeaving:
 		c.discard()
@@ -130,6 +133,22 @@ func (c *Client) Readable() {
 	c.take(buf[:kept+n])
 	if more {
 		c.Resume()
+	}
+}
+
+// notRead is for a client that cannot be read because its server is busy with
+// something else, which is a matter of moments. If the client has hung up, it is not
+// waited for longer than for its answers.
+func (c *Client) notRead() {
+	switch {
+	case c.Gone():
+		c.gone(errGone)
+	case c.HungUp():
+		c.after(c.pool.Settings().RollbackTimeout, func() {
+			if c.state == stateLinking {
+				c.gone(errGone)
+			}
+		})
 	}
 }
 
