@@ -17,16 +17,16 @@ const (
 
 // key is one key of a table, as its struct tag describes it.
 type key struct {
-	name, alias, def, unit, env, status, doc           string
-	values                                             []string // those it may have; nil for any
-	harmless                                           []string // those that are as good as the default, besides it
-	min, max                                           float64
-	planned, own, restart, secret, required, optional_ bool
-	index                                              int // of the struct field
+	name, alias, def, unit, env, status, doc      string
+	values                                        []string // those it may have; nil for any
+	harmless                                      []string // those that are as good as the default, besides it
+	min, max                                      float64
+	planned, own, restart, secret, required, null bool
+	index                                         int // of the struct field
 }
 
 // optional reports whether the key can have no value.
-func (k key) optional() bool { return k.optional_ || k.def == "" && !k.required }
+func (k key) optional() bool { return k.null || k.def == "" && !k.required }
 
 // choices are the values that the key may have, nil if it is not one of a few.
 func (k key) choices(t reflect.Type) []string {
@@ -68,7 +68,7 @@ func keysOf(table reflect.Type) []key {
 			name: name, alias: tag.Get("alias"), def: tag.Get("default"), unit: tag.Get("unit"), env: tag.Get("env"),
 			status: tag.Get("status"), doc: tag.Get("doc"), planned: tag.Get("planned") == "yes", own: tag.Get("own") == "yes",
 			restart: tag.Get("restart") == "yes", secret: tag.Get("secret") == "yes", required: tag.Get("required") == "yes",
-			optional_: tag.Get("optional") == "yes", values: list(tag.Get("values")), harmless: list(tag.Get("harmless")),
+			null: tag.Get("optional") == "yes", values: list(tag.Get("values")), harmless: list(tag.Get("harmless")),
 			min: 0, max: math.Inf(1), index: i,
 		}
 		if s, ok := tag.Lookup("min"); ok {
@@ -95,6 +95,7 @@ type table struct {
 	typ        reflect.Type
 	list       bool // there can be several, as in [[databases]]
 	fromEnv    bool // its keys have environment variables
+	foreign    bool // what it holds is not kept
 	refused    bool // it must not be there at all
 	tolerant   bool // PgDog does not mind unknown keys in it
 	doc        string
@@ -114,19 +115,19 @@ var tables = []table{
 	{name: "tcp", file: configFile, typ: reflect.TypeFor[TCP](), doc: "the sockets of clients and servers; TCP_NODELAY is always set"},
 	{name: "memory", file: configFile, typ: reflect.TypeFor[Memory](), doc: "the memory of the process"},
 	{name: "users", file: usersFile, typ: reflect.TypeFor[User](), list: true, doc: "one for each user that clients log in as"},
-	{name: "query_parsers", file: configFile, typ: reflect.TypeFor[queryParserTable](), list: true, doc: "query_parser by database"},
-	{name: "replica_lag", file: configFile, typ: reflect.TypeFor[replicaLagTable](), tolerant: true, doc: "how far replicas may be behind"},
-	{name: "otel", file: configFile, typ: reflect.TypeFor[otelTable](), doc: "sending of metrics by OTLP"},
-	{name: "replication", file: configFile, typ: reflect.TypeFor[replicationTable](), tolerant: true, doc: "resharding"},
-	{name: "rewrite", file: configFile, typ: reflect.TypeFor[rewriteTable](), doc: "rewriting of statements for shards"},
-	{name: "plugins", file: configFile, typ: reflect.TypeFor[pluginTable](), list: true, refused: true, doc: "plugins that route statements"},
-	{name: "multi_tenant", file: configFile, typ: reflect.TypeFor[multiTenantTable](), refused: true, tolerant: true, doc: "the check that statements keep to one tenant"},
-	{name: "mirroring", file: configFile, typ: reflect.TypeFor[mirroringTable](), list: true, refused: true, doc: "copying of traffic to another database"},
-	{name: "vault", file: configFile, typ: reflect.TypeFor[vaultTable](), refused: true, doc: "passwords from Vault"},
-	{name: "sharded_tables", file: configFile, typ: reflect.TypeFor[shardedTable](), list: true, refused: true, doc: "sharding"},
-	{name: "omnisharded_tables", file: configFile, typ: reflect.TypeFor[omnishardedTable](), list: true, refused: true, tolerant: true, doc: "sharding"},
-	{name: "sharded_mappings", file: configFile, typ: reflect.TypeFor[shardedMappingTable](), list: true, refused: true, doc: "sharding"},
-	{name: "sharded_schemas", file: configFile, typ: reflect.TypeFor[shardedSchemaTable](), list: true, refused: true, tolerant: true, doc: "sharding"},
+	{name: "query_parsers", file: configFile, typ: reflect.TypeFor[queryParserTable](), foreign: true, list: true, doc: "query_parser by database"},
+	{name: "replica_lag", file: configFile, typ: reflect.TypeFor[replicaLagTable](), foreign: true, tolerant: true, doc: "how far replicas may be behind"},
+	{name: "otel", file: configFile, typ: reflect.TypeFor[otelTable](), foreign: true, doc: "sending of metrics by OTLP"},
+	{name: "replication", file: configFile, typ: reflect.TypeFor[replicationTable](), foreign: true, tolerant: true, doc: "resharding"},
+	{name: "rewrite", file: configFile, typ: reflect.TypeFor[rewriteTable](), foreign: true, doc: "rewriting of statements for shards"},
+	{name: "plugins", file: configFile, typ: reflect.TypeFor[pluginTable](), foreign: true, list: true, refused: true, doc: "plugins that route statements"},
+	{name: "multi_tenant", file: configFile, typ: reflect.TypeFor[multiTenantTable](), foreign: true, refused: true, tolerant: true, doc: "the check that statements keep to one tenant"},
+	{name: "mirroring", file: configFile, typ: reflect.TypeFor[mirroringTable](), foreign: true, list: true, refused: true, doc: "copying of traffic to another database"},
+	{name: "vault", file: configFile, typ: reflect.TypeFor[vaultTable](), foreign: true, refused: true, doc: "passwords from Vault"},
+	{name: "sharded_tables", file: configFile, typ: reflect.TypeFor[shardedTable](), foreign: true, list: true, refused: true, doc: "sharding"},
+	{name: "omnisharded_tables", file: configFile, typ: reflect.TypeFor[omnishardedTable](), foreign: true, list: true, refused: true, tolerant: true, doc: "sharding"},
+	{name: "sharded_mappings", file: configFile, typ: reflect.TypeFor[shardedMappingTable](), foreign: true, list: true, refused: true, doc: "sharding"},
+	{name: "sharded_schemas", file: configFile, typ: reflect.TypeFor[shardedSchemaTable](), foreign: true, list: true, refused: true, tolerant: true, doc: "sharding"},
 }
 
 // tableNamed returns the table of a name.

@@ -75,12 +75,13 @@ func (s *lineScanner) peek() byte {
 	return s.text[s.pos]
 }
 
+// next returns the next byte and goes on to the one behind it.
 func (s *lineScanner) next() byte {
 	c := s.peek()
 	if c == '\n' {
 		s.line++
 	}
-	s.pos++
+	s.pos = min(s.pos+1, len(s.text))
 	return c
 }
 

@@ -15,7 +15,7 @@ type Config struct {
 	byLogin  map[login]int // index into pools
 	logins   map[login]Credential
 	anyLogin map[string]Credential // by user alone
-	names    map[string]bool       // of databases
+	hosts    map[string]*Database  // that serve each database
 }
 
 // login is what a client names.
@@ -101,12 +101,12 @@ type Admin struct {
 
 // TCP is the [tcp] table; it holds for both sides. TCP_NODELAY is always set.
 type TCP struct {
-	Keepalive         bool          `toml:"keepalive" default:"true" status:"implemented" doc:"probe connections that are silent"`
-	Time              time.Duration `toml:"time" unit:"ms" status:"implemented" doc:"silence before the first probe; without it as the system has it"`
-	Interval          time.Duration `toml:"interval" unit:"ms" status:"implemented" doc:"time between probes; without it as the system has it"`
-	UserTimeout       time.Duration `toml:"user_timeout" unit:"ms" status:"implemented" doc:"how long sent data may stay unacknowledged; without it as the system has it"`
-	Retries           int           `toml:"retries" status:"implemented" doc:"unanswered probes that end a connection; without it as the system has it"`
-	CongestionControl string        `toml:"congestion_control" status:"implemented" doc:"congestion control algorithm; without it as the system has it"`
+	Keepalive         bool          `toml:"keepalive" default:"true" status:"implemented" restart:"yes" doc:"probe connections that are silent"`
+	Time              time.Duration `toml:"time" unit:"ms" status:"implemented" restart:"yes" doc:"silence before the first probe; without it as the system has it"`
+	Interval          time.Duration `toml:"interval" unit:"ms" status:"implemented" restart:"yes" doc:"time between probes; without it as the system has it"`
+	UserTimeout       time.Duration `toml:"user_timeout" unit:"ms" status:"implemented" restart:"yes" doc:"how long sent data may stay unacknowledged; without it as the system has it"`
+	Retries           int           `toml:"retries" status:"implemented" restart:"yes" doc:"unanswered probes that end a connection; without it as the system has it"`
+	CongestionControl string        `toml:"congestion_control" status:"implemented" restart:"yes" doc:"congestion control algorithm; without it as the system has it"`
 }
 
 // Memory is the [memory] table.
