@@ -112,6 +112,11 @@ func (p *Process) wait() error {
 // Address is where clients connect to.
 func (p *Process) Address() string { return net.JoinHostPort(p.Host, strconv.Itoa(p.Port)) }
 
+// URL is how to connect to a database through it.
+func (p *Process) URL(database, user, password string) string {
+	return postgresURL(p.Host, p.Port, database, user, password)
+}
+
 // PID is the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
