@@ -66,21 +66,28 @@ func StartPgebb(o Options) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := FreePort()
-	if err != nil {
+	p := &Process{Host: "127.0.0.1", Dir: dir}
+	if err := p.start(o); err != nil {
+		os.RemoveAll(dir)
 		return nil, err
 	}
-	p := &Process{Host: "127.0.0.1", Port: port, Dir: dir}
+	return p, nil
+}
+
+func (p *Process) start(o Options) (err error) {
+	if p.Port, err = FreePort(); err != nil {
+		return err
+	}
 	if err := p.Configure(o); err != nil {
-		return nil, err
+		return err
 	}
-	p.cmd = exec.Command(o.Binary, "-c", filepath.Join(dir, "pgdog.toml"), "-u", filepath.Join(dir, "users.toml"), "run")
+	p.cmd = exec.Command(o.Binary, "-c", filepath.Join(p.Dir, "pgdog.toml"), "-u", filepath.Join(p.Dir, "users.toml"), "run")
 	p.cmd.Env = append(os.Environ(), append([]string{"GORACE=halt_on_error=1 exitcode=66"}, o.Env...)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	if p.ended, err = startBound(p.cmd, syscall.SIGKILL); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", o.Binary, err)
+		return fmt.Errorf("starting %s: %w", o.Binary, err)
 	}
-	return p, p.wait()
+	return p.wait()
 }
 
 // Configure writes the configuration files; a reload makes pgebb read them.
@@ -103,6 +110,8 @@ func (p *Process) wait() error {
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
+			_ = p.Signal(syscall.SIGKILL) // fails if it has ended
+			<-p.ended
 			return fmt.Errorf("pgebb does not get ready:\n%s", p.Log())
 		}
 	}

@@ -108,7 +108,7 @@ func (s *Server) Database(tb testing.TB) string {
 func Pgebb(tb testing.TB, o Options) *Process {
 	tb.Helper()
 	if o.Binary == "" {
-		o.Binary = build(tb)
+		o.Binary = Binary(tb)
 	}
 	p, err := StartPgebb(o)
 	if err != nil {
@@ -134,20 +134,21 @@ func (s *Server) Options(database, mode string, size int) Options {
 	}
 }
 
-// build builds pgebb once per test binary.
-func build(tb testing.TB) string {
+// Binary is the path of the pgebb to test: the one that [EnvBinary] names, or one that
+// is built now, once per test binary, with the race detector if the test has it.
+func Binary(tb testing.TB) string {
 	tb.Helper()
 	building.Do(func() {
 		if binary = os.Getenv(EnvBinary); binary != "" {
 			return
 		}
-		dir, err := os.MkdirTemp("/tmp", "pgebb-bin-")
+		dir, err := tempDir("pgebb-bin-")
 		if err != nil {
 			buildErr = err
 			return
 		}
 		binary = filepath.Join(dir, "pgebb")
-		args := []string{"build", "-o", binary}
+		args := []string{"build", "-buildvcs=false", "-o", binary}
 		if raceEnabled {
 			args = append(args, "-race")
 		}
