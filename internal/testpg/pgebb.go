@@ -101,9 +101,15 @@ func (p *Process) Configure(o Options) error {
 	return errors.Join(err, os.WriteFile(filepath.Join(p.Dir, "users.toml"), []byte(o.Users), 0o600))
 }
 
+// wait returns when pgebb accepts: at its Unix socket, which it opens last and which,
+// unlike the port, cannot be somebody else's.
 func (p *Process) wait() error {
 	deadline := time.Now().Add(20 * time.Second)
-	for !strings.Contains(p.log.String(), "pgebb is ready") {
+	for {
+		conn, err := net.Dial("unix", filepath.Join(p.Dir, ".s.PGSQL."+strconv.Itoa(p.Port)))
+		if err == nil {
+			return conn.Close()
+		}
 		select {
 		case <-p.ended:
 			return fmt.Errorf("pgebb has ended at its start (exit code %d):\n%s", p.ExitCode(), p.Log())
@@ -112,10 +118,9 @@ func (p *Process) wait() error {
 		if time.Now().After(deadline) {
 			_ = p.Signal(syscall.SIGKILL) // fails if it has ended
 			<-p.ended
-			return fmt.Errorf("pgebb does not get ready:\n%s", p.Log())
+			return fmt.Errorf("pgebb does not get ready: %w\n%s", err, p.Log())
 		}
 	}
-	return nil
 }
 
 // Address is where clients connect to.
