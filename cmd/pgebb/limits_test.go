@@ -18,6 +18,7 @@ var longFunctions = map[string]string{}
 // sleepers are the functions outside of tests that may sleep, and why.
 var sleepers = map[string]string{
 	"frontend/listener.go accept": "when descriptors have run out, accepting at once would fail again and burn a processor",
+	"internal/leak/leak.go gone":  "nothing tells that a goroutine has ended",
 }
 
 // printers are the packages whose standard output is what they are for.

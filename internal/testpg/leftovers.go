@@ -24,7 +24,8 @@ done`
 
 var sweeping struct {
 	mu    sync.Mutex
-	input io.Writer // never closed
+	cmd   *exec.Cmd      // guarded by mu; nil until there is something to remove
+	input io.WriteCloser // guarded by mu
 }
 
 // tempDir makes a folder that is removed at the latest when this process has ended,
@@ -32,7 +33,7 @@ var sweeping struct {
 func tempDir(prefix string) (string, error) {
 	sweeping.mu.Lock()
 	defer sweeping.mu.Unlock()
-	if sweeping.input == nil {
+	if sweeping.cmd == nil {
 		cmd := exec.Command("/bin/sh", "-c", sweeper)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // out of reach of an interrupt from the terminal
 		input, err := cmd.StdinPipe()
@@ -42,7 +43,7 @@ func tempDir(prefix string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("starting the shell that removes temporary folders: %w", err)
 		}
-		sweeping.input = input
+		sweeping.cmd, sweeping.input = cmd, input
 	}
 	dir, err := os.MkdirTemp("/tmp", prefix)
 	if err != nil {
@@ -53,6 +54,18 @@ func tempDir(prefix string) (string, error) {
 		return "", fmt.Errorf("having %s removed in the end: %w", dir, err)
 	}
 	return dir, nil
+}
+
+// sweep removes now what tempDir has made.
+func sweep() {
+	sweeping.mu.Lock()
+	defer sweeping.mu.Unlock()
+	if sweeping.cmd == nil {
+		return
+	}
+	sweeping.input.Close()
+	_ = sweeping.cmd.Wait() // what it could not remove, nobody can
+	sweeping.cmd = nil
 }
 
 // startBound starts a command that gets the given signal when this process dies. The

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/pgebb/pgebb/internal/leak"
 )
 
 var (
@@ -24,19 +26,16 @@ var (
 	buildErr error
 )
 
-// Main runs a package's tests and then stops what they have started. It is to be
-// called by TestMain.
+// Main runs a package's tests, stops what they have started, and exits: not with 0 if
+// they have left goroutines or descriptors behind. It is to be called by TestMain.
 func Main(m *testing.M) {
-	code := m.Run()
-	sharing.Lock()
-	defer sharing.Unlock()
-	if started {
-		shared.Stop()
-	}
-	if binary != "" && os.Getenv(EnvBinary) == "" {
-		os.RemoveAll(filepath.Dir(binary))
-	}
-	os.Exit(code)
+	os.Exit(leak.Check(m, func() {
+		sharing.Lock()
+		defer sharing.Unlock()
+		if started {
+			shared.Stop()
+		}
+	}, sweep))
 }
 
 // ForTest returns the Postgres of this test binary: the one that [EnvURL] names, or one
