@@ -82,7 +82,7 @@ func (p *Process) start(o Options) (err error) {
 		return err
 	}
 	p.cmd = exec.Command(o.Binary, "-c", filepath.Join(p.Dir, "pgdog.toml"), "-u", filepath.Join(p.Dir, "users.toml"), "run")
-	p.cmd.Env = append(os.Environ(), append([]string{"GORACE=halt_on_error=1 exitcode=66"}, o.Env...)...)
+	p.cmd.Env = append(os.Environ(), append([]string{"GORACE=halt_on_error=1 exitcode=66 atexit_sleep_ms=0"}, o.Env...)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	if p.ended, err = startBound(p.cmd, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("starting %s: %w", o.Binary, err)
