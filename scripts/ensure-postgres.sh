@@ -20,14 +20,14 @@ bindir() {
 	return 1
 }
 
-complete() {
+have_all() {
 	dir=$(bindir) || return 1
 	for program in psql pgbench; do
 		[ -x "$dir/$program" ] || command -v "$program" >/dev/null 2>&1 || return 1
 	done
 }
 
-if ! complete; then
+if ! have_all; then
 	case $(manager) in
 	apt-get)
 		# Else the package would create and start a cluster that nobody needs.
@@ -44,5 +44,5 @@ if ! complete; then
 	esac
 fi
 
-complete || { echo "initdb, psql or pgbench is still not found, even after their installation" >&2; exit 1; }
+have_all || { echo "initdb, psql or pgbench is still not found, even after their installation" >&2; exit 1; }
 bindir

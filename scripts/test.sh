@@ -2,7 +2,7 @@
 # Runs all tests with the race detector, and fails if any is skipped. PGEBB_TEST_POSTGRES
 # names the Postgres that they use; make test starts one.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
