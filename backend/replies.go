@@ -34,6 +34,12 @@ func (s *Server) Sent(typ byte, body []byte) {
 			typ = describeStatement
 		}
 		s.expect(typ)
+	case wire.Flush:
+		// It has no answer, but an error if it is malformed.
+		if len(body) > 0 {
+			s.open = true
+			s.expect(typ)
+		}
 	case wire.CopyDone, wire.CopyFail:
 		// Outside of a COPY they are read and ignored.
 		if s.copyIn || s.ops.len() > 0 {

@@ -25,16 +25,19 @@ func held() *Server {
 }
 
 // play runs a script of one-letter messages: those behind ">" are sent to
-// Postgres, those behind "<" come from it; Z takes the status behind it, and "Ds"
-// is a Describe of a statement, "Dp" one of a portal.
+// Postgres, those behind "<" come from it; Z takes the status behind it, "Ds" is a
+// Describe of a statement, "Dp" one of a portal, "Hx" a Flush with a body.
 func play(t *testing.T, s *Server, script string) {
 	t.Helper()
 	for _, part := range strings.Fields(script) {
 		sent, typ, rest := part[0] == '>', part[1], part[2:]
 		if sent {
 			body := []byte("x")
-			if rest == "s" {
+			switch {
+			case rest == "s":
 				body = []byte("S")
+			case rest == "" && (typ == wire.Flush || typ == wire.Sync):
+				body = nil
 			}
 			s.Sent(typ, body)
 			continue
@@ -106,6 +109,8 @@ func TestAServerIsSettledWhenEverythingIsAnswered(t *testing.T) {
 		"two COPY INs that fail":                 {">Q >S >c >Q >S >c <G <E <ZI <G <E <ZI <ZI", true},
 		"a Query instead of a Sync":              {">P >B >E >S <1 <2 <G >d <E >Q <ZI", false},
 		"a batch instead of a Sync":              {">P >B >E >S >c >P >B >E >S <1 <2 <G <E <ZI", false},
+		"a Flush that is malformed":              {">P >B >E >Hx >P >S <1 <2 <CSELECT <E <ZI", true},
+		"a Sync that is malformed":               {">P >B >E >Sx >S <1 <2 <CSELECT <E <ZI <ZI", true},
 		"a Query inside of COPY IN":              {">Q <G >d >Q <E <ZI", false},
 		"an answer that nobody asked for":        {">Q <CSELECT <ZI <ZI", false},
 	} {
