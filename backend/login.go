@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,10 +19,15 @@ import (
 
 const (
 	// maxLoginMessage is the longest message in bytes that is accepted of a server
-	// during its login, and maxLoginMessages how many there may be: a hostile one
-	// must not take memory, or time.
+	// during its login, maxLoginBytes how many there may be in all, and maxLoginMessages
+	// how many messages: a hostile one must not take memory, or time.
 	maxLoginMessage  = 1 << 20
+	maxLoginBytes    = 4 << 20
 	maxLoginMessages = 10_000
+
+	// maxOldError is the longest text in bytes that is read of an error that has no
+	// length.
+	maxOldError = 1000
 
 	minSecret, maxSecret = 4, 256 // of a BackendKeyData, in bytes
 )
@@ -48,10 +54,14 @@ func logIn(conn net.Conn, t Target, password string) (*Session, error) {
 	}
 	s := &Session{Conn: conn}
 	a := authentication{conn: conn, user: t.User, password: password}
+	total := 0
 	for range maxLoginMessages {
 		typ, body, err := readMessage(conn)
 		if err != nil {
-			return nil, fmt.Errorf("reading the server's login messages: %w", err)
+			return nil, err
+		}
+		if total += len(body); total > maxLoginBytes {
+			return nil, fmt.Errorf("the server sends more than %d bytes during the login", maxLoginBytes)
 		}
 		switch typ {
 		case wire.ErrorResponse:
@@ -80,6 +90,9 @@ func logIn(conn net.Conn, t Target, password string) (*Session, error) {
 func (s *Session) note(typ byte, body []byte) (ready bool, err error) {
 	switch typ {
 	case wire.ReadyForQuery:
+		if len(body) != 1 || body[0] != wire.Idle {
+			return false, fmt.Errorf("the server is ready for queries with a transaction status of %q", body)
+		}
 		return true, nil
 	case wire.BackendKeyData:
 		if len(body) < 4+minSecret || len(body) > 4+maxSecret {
@@ -102,25 +115,48 @@ func (s *Session) note(typ byte, body []byte) (ready bool, err error) {
 func readMessage(conn net.Conn) (typ byte, body []byte, err error) {
 	var header [wire.HeaderSize]byte
 	if _, err := io.ReadFull(conn, header[:]); err != nil {
-		return 0, nil, err
+		return 0, nil, readError(err)
 	}
 	typ, size := wire.Header(header[:])
+	if typ == wire.ErrorResponse && size > maxLoginMessage {
+		return 0, nil, readOldError(conn, header[1:])
+	}
 	if size < wire.HeaderSize || size > maxLoginMessage {
-		return 0, nil, fmt.Errorf("message %q has a length of %d bytes", typ, size-1)
+		return 0, nil, fmt.Errorf("the server sends message %q with a length of %d bytes during the login", typ, size-1)
 	}
 	body = make([]byte, size-wire.HeaderSize)
 	if _, err := io.ReadFull(conn, body); err != nil {
-		return 0, nil, err
+		return 0, nil, readError(err)
 	}
 	return typ, body, nil
+}
+
+func readError(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the server closed the connection during the login: %w", err)
+	}
+	return fmt.Errorf("reading the server's login messages: %w", err)
+}
+
+// readOldError reads an error in the form of protocol 2, which is a text up to a NUL.
+// Postgres still says so that it could not start a process (report_fork_failure_to_client).
+// start is what was taken for a length.
+func readOldError(conn net.Conn, start []byte) error {
+	rest, err := io.ReadAll(io.LimitReader(conn, maxOldError))
+	text, _, ok := wire.CString(append(start, rest...))
+	if !ok && err != nil {
+		return readError(err)
+	}
+	return fmt.Errorf("the server says: %s", strings.ToValidUTF8(strings.TrimSpace(string(text)), "?"))
 }
 
 // authentication answers the requests of one login.
 type authentication struct {
 	conn           net.Conn
 	user, password string
-	scram          *scram.Client
-	verified       bool // the server has proved that it knows the password
+	method         uint32        // that the server has asked for, 0 if none
+	scram          *scram.Client // of that method
+	verified       bool          // the server has proved that it knows the password
 	done           bool
 }
 
@@ -129,16 +165,27 @@ func (a *authentication) answer(body []byte) error {
 		return errors.New("a malformed authentication request")
 	}
 	request, data := binary.BigEndian.Uint32(body), body[4:]
-	if request != authOK && a.password == "" {
-		return errors.New("the server asks for a password and none is configured (users.toml: password or server_password)")
-	}
-	switch request {
-	case authOK:
+	switch {
+	case a.done:
+		return errors.New("the server asks for more after it has let us in")
+	case request == authOK:
 		if a.scram != nil && !a.verified {
 			return errors.New("the server skips its part of SCRAM")
 		}
 		a.done = true
 		return nil
+	case request == authSASLContinue || request == authSASLFinal:
+		return a.goOn(request, data)
+	case request != authCleartext && request != authMD5 && request != authSASL:
+		return fmt.Errorf("the server asks for authentication method %d, which is not supported", request)
+	case a.method != 0:
+		// As one who could not finish SCRAM would, to be told the password in clear text.
+		return errors.New("the server asks for a password a second time")
+	case a.password == "":
+		return errors.New("the server asks for a password and none is configured (users.toml: password or server_password)")
+	}
+	a.method = request
+	switch request {
 	case authCleartext:
 		return a.send(append([]byte(a.password), 0))
 	case authMD5:
@@ -146,25 +193,28 @@ func (a *authentication) answer(body []byte) error {
 			return errors.New("an MD5 salt of the wrong length")
 		}
 		return a.send(append([]byte(MD5Response(a.user, a.password, [4]byte(data))), 0))
-	case authSASL:
+	default:
 		return a.startSASL(data)
-	case authSASLContinue:
-		if a.scram == nil {
-			return errors.New("SASL goes on before it began")
-		}
+	}
+}
+
+// goOn answers the second and the third message of SASL.
+func (a *authentication) goOn(request uint32, data []byte) error {
+	if a.scram == nil {
+		return errors.New("the server goes on with SASL before it has begun")
+	}
+	if request == authSASLContinue {
 		final, err := a.scram.Final(data)
 		if err != nil {
 			return err
 		}
 		return a.send(final)
-	case authSASLFinal:
-		if a.scram == nil {
-			return errors.New("SASL ends before it began")
-		}
-		a.verified = true
-		return a.scram.Verify(data)
 	}
-	return fmt.Errorf("the server asks for authentication method %d, which is not supported", request)
+	if err := a.scram.Verify(data); err != nil {
+		return err
+	}
+	a.verified = true
+	return nil
 }
 
 func (a *authentication) startSASL(mechanisms []byte) error {
