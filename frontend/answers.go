@@ -38,7 +38,7 @@ func (c *Client) Answered(s *backend.Server) {
 		return
 	}
 	if c.eof && !s.Working() {
-		c.gone(nil)
+		c.finish(nil)
 		return
 	}
 	c.releaseIfDone()

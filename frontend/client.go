@@ -53,6 +53,7 @@ type Client struct {
 	server *backend.Server // nil unless linking or active
 	params backend.Set     // its run-time parameters, as Postgres spells them
 	start  *opening        // nil after the start
+	last   *Error          // what it will be told when all before it is answered, and then closed
 	held   []byte          // input that cannot be dealt with yet
 	left   int             // bytes still to come of a message that is streamed past
 	id     uint64
@@ -160,7 +161,8 @@ func (c *Client) take(b []byte) {
 		return
 	}
 	if failure != nil {
-		c.bye(failure)
+		c.last = failure
+		c.goodbye(failure)
 		return
 	}
 	if used < len(b) {
@@ -194,27 +196,45 @@ func (c *Client) discard() {
 
 // ended is called at the end of the client's stream.
 func (c *Client) ended(err error) {
-	if errors.Is(err, io.EOF) && len(c.held) == 0 {
+	if errors.Is(err, io.EOF) {
+		c.held = nil // what was cut off is lost
 		c.goodbye(err)
 		return
 	}
 	c.gone(err)
 }
 
-// goodbye is called when the client will say no more, be it that it has said so or
-// that it has ended its side. Like Postgres, pgebb carries out and answers what it
+// goodbye is called when the client will say no more, be it that it has said so, that
+// it has ended its side, or that it is not listened to after an error. Like Postgres, pgebb carries out and answers what it
 // asked for before. What takes longer than rollback_timeout is given up: a client that
 // has vanished looks the same.
 func (c *Client) goodbye(reason error) {
+	c.eof = true
 	if c.server == nil || c.left > 0 || !c.server.Working() || !c.server.Complete() {
+		c.finish(reason)
+		return
+	}
+	c.after(c.pool.Settings().RollbackTimeout, func() {
+		if c.server != nil {
+			c.letGo(true) // the server is closed and its query cancelled
+			c.gone(errGone)
+		}
+	})
+}
+
+// finish closes the connection of a client that will say no more once it has got what
+// it has been told. That may take it as long as it likes: it holds no server.
+func (c *Client) finish(reason error) {
+	if c.last != nil {
+		c.bye(c.last)
+		return
+	}
+	if c.Pending() == 0 {
 		c.gone(reason)
 		return
 	}
-	c.eof = true
-	c.after(c.pool.Settings().RollbackTimeout, func() {
-		c.letGo(true) // the server is closed and its query cancelled
-		c.gone(errGone)
-	})
+	c.letGo(c.cut())
+	c.state = stateIdle
 }
 
 // after runs f on the client's loop after d unless the client is gone by then.
@@ -233,6 +253,10 @@ func (c *Client) after(d time.Duration, f func()) {
 func (c *Client) Drained() {
 	if c.state == stateLeaving {
 		_ = c.EndWrite() // a client that is gone already is noticed by reading
+		return
+	}
+	if c.eof && c.server == nil {
+		c.gone(nil)
 		return
 	}
 	if c.server != nil {
