@@ -71,7 +71,7 @@ func (s *Server) Working() bool {
 // Unsure reports that only a probe can tell whether Postgres has answered
 // everything, and that this is the moment for it.
 func (s *Server) Unsure() bool {
-	return s.fuzzy && !s.lost && s.status == wire.Idle && !s.open && s.left == 0 && s.exchange == nil && s.Pending() == 0
+	return s.fuzzy && !s.lost && !s.failed && s.status == wire.Idle && !s.open && s.left == 0 && s.exchange == nil && s.Pending() == 0
 }
 
 // message follows one message of Postgres; forward says whether it is the

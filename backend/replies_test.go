@@ -113,6 +113,9 @@ func TestAServerIsSettledWhenEverythingIsAnswered(t *testing.T) {
 func TestAServerIsUnsureOnlyAfterACopyThatMayHaveReadASync(t *testing.T) {
 	s := held()
 	play(t, s, ">P >B >E >S <1 <2 <G >d <E >c >S")
+	if s.Unsure() {
+		t.Error("a probe before the ReadyForQuery would be ignored by Postgres")
+	}
 	play(t, s, "<ZI")
 	if !s.Unsure() {
 		t.Error("the server is sure, though a Sync may be unanswered")

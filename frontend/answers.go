@@ -27,6 +27,7 @@ func (c *Client) ServerTakes(*backend.Server) {
 func (c *Client) Answered(s *backend.Server) {
 	if c.state == stateLinking {
 		c.state = stateActive // a probe has ended
+		c.Resume()
 	}
 	c.account(s)
 	c.retries = 0
@@ -34,6 +35,10 @@ func (c *Client) Answered(s *backend.Server) {
 		e := errStatementMode()
 		e.Severity = severityFatal
 		c.bye(e)
+		return
+	}
+	if c.eof && !s.Working() {
+		c.gone(nil)
 		return
 	}
 	c.releaseIfDone()
@@ -53,10 +58,6 @@ func (c *Client) releaseIfDone() {
 		return
 	}
 	if !s.Settled() {
-		return
-	}
-	if c.eof {
-		c.gone(nil)
 		return
 	}
 	if c.f.draining.Load() {

@@ -65,7 +65,7 @@ type Client struct {
 	skipping bool  // everything up to a Sync is ignored
 	sent     bool  // the server has been sent something since the checkout
 	busy     bool  // answers are outstanding, as of the last look
-	eof      bool  // it has ended its side, and waits for answers
+	eof      bool  // it will say no more, and may wait for answers
 	dead     bool  // it cannot be written to; gone is about to be called
 	retries  uint8
 
@@ -90,15 +90,24 @@ type opening struct {
 // Readable implements [loop.Handler].
 func (c *Client) Readable() {
 	switch c.state {
-	case stateStarting, stateWaiting, stateLinking:
+	case stateStarting, stateWaiting:
 		if c.Gone() {
 			c.gone(errGone)
 		}
+		return
+	case stateLinking:
+		c.notRead()
 		return
 	case stateLeaving:
 		c.discard()
 		return
 	case stateGone:
+		return
+	}
+	if c.eof {
+		if c.Gone() {
+			c.gone(errGone)
+		}
 		return
 	}
 	if c.Pending() > 0 && c.server == nil || c.server != nil && c.server.Pending() > 0 {
@@ -124,6 +133,22 @@ func (c *Client) Readable() {
 	c.take(buf[:kept+n])
 	if more {
 		c.Resume()
+	}
+}
+
+// notRead is for a client that cannot be read because its server is busy with
+// something else, which is a matter of moments. If the client has hung up, it is not
+// waited for longer than for its answers.
+func (c *Client) notRead() {
+	switch {
+	case c.Gone():
+		c.gone(errGone)
+	case c.HungUp():
+		c.after(c.pool.Settings().RollbackTimeout, func() {
+			if c.state == stateLinking {
+				c.gone(errGone)
+			}
+		})
 	}
 }
 
@@ -167,17 +192,29 @@ func (c *Client) discard() {
 	c.Resume()
 }
 
-// ended is called at the end of the client's stream. If it asked for something
-// and has ended only its own side, it gets the answer, as from Postgres.
+// ended is called at the end of the client's stream.
 func (c *Client) ended(err error) {
-	if errors.Is(err, io.EOF) && c.server != nil && c.left == 0 && len(c.held) == 0 && c.server.Working() && c.server.Complete() {
-		if !c.eof {
-			c.eof = true
-			c.after(c.pool.Settings().RollbackTimeout, func() { c.gone(errGone) })
-		}
+	if errors.Is(err, io.EOF) && len(c.held) == 0 {
+		c.goodbye(err)
 		return
 	}
 	c.gone(err)
+}
+
+// goodbye is called when the client will say no more, be it that it has said so or
+// that it has ended its side. Like Postgres, pgebb carries out and answers what it
+// asked for before. What takes longer than rollback_timeout is given up: a client that
+// has vanished looks the same.
+func (c *Client) goodbye(reason error) {
+	if c.server == nil || c.left > 0 || !c.server.Working() || !c.server.Complete() {
+		c.gone(reason)
+		return
+	}
+	c.eof = true
+	c.after(c.pool.Settings().RollbackTimeout, func() {
+		c.letGo(true) // the server is closed and its query cancelled
+		c.gone(errGone)
+	})
 }
 
 // after runs f on the client's loop after d unless the client is gone by then.

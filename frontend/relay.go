@@ -30,9 +30,11 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 		}
 		body := b[i+wire.HeaderSize : min(i+size, len(b))]
 		if typ == wire.Terminate {
-			c.forward(b[run:i])
-			c.gone(nil)
-			return len(b), nil
+			if c.forward(b[run:i]) {
+				c.goodbye(nil)
+				return len(b), nil
+			}
+			return run, nil
 		}
 		if c.server == nil {
 			passOn, e := c.withoutServer(typ, body)

@@ -1,0 +1,5 @@
+//go:build race
+
+package testpg
+
+const raceEnabled = true
