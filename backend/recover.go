@@ -78,11 +78,12 @@ func (s *Server) recover() {
 			s.ops.push(wire.CopyFail)
 			err = s.Send(wire.AppendCopyFail(nil, "the client has disconnected"))
 		}
-	case s.ops.len() > 0 || s.left > 0 || s.Pending() > 0:
-		// More answers come.
 	case s.open || s.skipping:
+		// Without it Postgres keeps its answers back.
 		s.Sent(wire.Sync, nil)
 		err = s.Send(wire.AppendEmpty(nil, wire.Sync))
+	case s.ops.len() > 0 || s.left > 0 || s.Pending() > 0:
+		// More answers come.
 	case s.status != wire.Idle:
 		s.Totals.Rollbacks++
 		s.Stats.Rollbacks++

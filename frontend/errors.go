@@ -25,9 +25,6 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Severity + " " + e.Code + ": " + e.Message }
 
-// fatal reports whether the connection is closed behind this error.
-func (e *Error) fatal() bool { return e.Severity == severityFatal }
-
 // Errors of the login.
 
 // errProtocol is for bytes that no client may legally send.

@@ -86,7 +86,7 @@ func poolBusy(t *testing.T, p *testpg.Process, database string) string {
 	t.Helper()
 	for _, row := range show(t, p, "SHOW POOLS") {
 		if row["database"] == database && (row["sv_active"] != "0" || row["sv_idle_xact"] != "0" || row["cl_waiting"] != "0") {
-			return fmt.Sprintf("pool: %v", row)
+			return fmt.Sprintf("pool: %v\nservers: %v\nclients: %v", row, show(t, p, "SHOW SERVERS state, transactions, errors, last_sent, last_received, age, remote_pid, client_id"), show(t, p, "SHOW CLIENTS state"))
 		}
 	}
 	return ""

@@ -102,7 +102,10 @@ func (p *Process) Configure(o Options) error {
 
 func (p *Process) wait() error {
 	deadline := time.Now().Add(20 * time.Second)
-	for !strings.Contains(p.log.String(), "pgebb is ready") {
+	for {
+		if conn, err := net.Dial("tcp", p.Address()); err == nil {
+			return conn.Close()
+		}
 		select {
 		case <-p.done:
 			return fmt.Errorf("pgebb has ended at its start (exit code %d):\n%s", p.exitCode, p.Log())
@@ -112,7 +115,6 @@ func (p *Process) wait() error {
 			return fmt.Errorf("pgebb does not get ready:\n%s", p.Log())
 		}
 	}
-	return nil
 }
 
 // Address is where clients connect to.

@@ -64,7 +64,7 @@ func BinDir() (string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return "", errors.New("Postgres's programs (initdb, postgres) were not found; run scripts/ensure-postgres.sh")
+		return "", errors.New("the programs of Postgres (initdb, postgres) were not found; run scripts/ensure-postgres.sh")
 	}
 	slices.Sort(found)
 	return found[len(found)-1], nil
@@ -193,7 +193,7 @@ func (s *Server) wait() error {
 		select {
 		case <-s.done:
 			log, _ := os.ReadFile(filepath.Join(s.data, "log")) // to show what there is
-			return fmt.Errorf("Postgres has ended at its start:\n%s", log)
+			return fmt.Errorf("the Postgres has ended at its start:\n%s", log)
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
