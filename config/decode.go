@@ -1,51 +1,24 @@
 package config
 
 import (
-	"encoding"
+	"cmp"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 )
-
-// key is one key of a table, as its struct tag describes it.
-type key struct {
-	name, alias, def, unit, env, status, doc string
-	values                                   []string
-	planned, own, restart, secret, required  bool
-	index                                    int // of the struct field
-}
-
-// keysOf reads the tags of a table's struct.
-func keysOf(table reflect.Type) []key {
-	var keys []key
-	for i := range table.NumField() {
-		tag := table.Field(i).Tag
-		name, ok := tag.Lookup("toml")
-		if !ok {
-			continue
-		}
-		k := key{
-			name: name, alias: tag.Get("alias"), def: tag.Get("default"), unit: tag.Get("unit"), env: tag.Get("env"),
-			status: tag.Get("status"), doc: tag.Get("doc"), planned: tag.Get("planned") == "yes", own: tag.Get("own") == "yes",
-			restart: tag.Get("restart") == "yes", secret: tag.Get("secret") == "yes", required: tag.Get("required") == "yes", index: i,
-		}
-		if v := tag.Get("values"); v != "" {
-			k.values = strings.Split(v, "|")
-		}
-		keys = append(keys, k)
-	}
-	return keys
-}
 
 // decoder fills tables and gathers what is wrong with them.
 type decoder struct {
 	env      func(string) (string, bool)
 	problems Problems
+	repeats  map[string]*repeat // of warnings, by key and text
+
+	databases, users []rawTable // what those of the configuration were made of
 }
+
+// repeat is a warning that holds for several places; only the first is told.
+type repeat struct{ index, more int }
 
 func (d *decoder) problem(at place, key, suggestion, format string, args ...any) {
 	d.problems = append(d.problems, Problem{
@@ -54,270 +27,155 @@ func (d *decoder) problem(at place, key, suggestion, format string, args ...any)
 }
 
 func (d *decoder) warn(at place, key, format string, args ...any) {
+	text := key + "\x00" + fmt.Sprintf(format, args...)
+	if r := d.repeats[text]; r != nil {
+		r.more++
+		return
+	}
 	d.problem(at, key, "", format, args...)
 	d.problems[len(d.problems)-1].Warning = true
+	if d.repeats == nil {
+		d.repeats = map[string]*repeat{}
+	}
+	d.repeats[text] = &repeat{index: len(d.problems) - 1}
 }
 
-// table fills the struct that into points to from a table of a file, then from the
-// environment if fromEnv is set, then from the defaults.
-func (d *decoder) table(name string, raw rawTable, into any, fromEnv bool) {
-	v := reflect.ValueOf(into).Elem()
-	keys := keysOf(v.Type())
-	var names []string
-	known := map[string]key{}
-	for _, k := range keys {
-		names = append(names, k.name)
-		known[k.name] = k
-		if k.alias != "" {
-			known[k.alias] = k
+// result returns the problems, those of a file by line.
+func (d *decoder) result() Problems {
+	for _, r := range d.repeats {
+		if r.more > 0 {
+			d.problems[r.index].Message += fmt.Sprintf(" (and %d more of these)", r.more)
 		}
 	}
+	files := map[string]int{}
+	for _, p := range d.problems {
+		if _, ok := files[p.File]; !ok {
+			files[p.File] = len(files)
+		}
+	}
+	slices.SortStableFunc(d.problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(files[a.File], files[b.File]), cmp.Compare(a.Line, b.Line))
+	})
+	return d.problems
+}
+
+// fill sets the struct that into points to from a table of a file, what is not there
+// from the environment if the table has variables, and the rest to its defaults.
+func (d *decoder) fill(kind table, raw rawTable, into any) {
+	v := reflect.ValueOf(into).Elem()
+	keys := keysOf(v.Type())
+	given := d.fromFile(kind, raw, v, keys)
+	for _, k := range keys {
+		field := v.Field(k.index)
+		switch {
+		case given[k.name]:
+		case k.required:
+			d.problem(raw.place(), kind.name+"."+k.name, "", "the key is missing")
+		case kind.fromEnv && d.fromEnv(kind.name, field, k):
+		default:
+			setDefault(field, k)
+		}
+	}
+}
+
+// fromFile sets what a file sets, and returns the names of those keys.
+func (d *decoder) fromFile(kind table, raw rawTable, v reflect.Value, keys []key) map[string]bool {
 	given := map[string]bool{}
-	for _, entry := range raw.entries() {
-		path := name + "." + entry.key
-		k, ok := known[entry.key]
+	for _, name := range raw.keys() {
+		path, at := kind.name+"."+name, raw.placeOf(name)
+		k, ok := find(keys, name)
 		if !ok {
-			d.problem(entry.place, path, nearest(entry.key, names), "unknown key")
+			d.unknown(kind, at, name, keys)
+			continue
+		}
+		if given[k.name] {
+			d.problem(at, path, "", "%s is another name of %s, and both are there", k.alias, k.name)
 			continue
 		}
 		given[k.name] = true
-		if err := setValue(v.Field(k.index), entry.value, k); err != nil {
-			d.problem(entry.place, path, suggestValue(entry.value, k), "%v", err)
+		value, field := raw.values[name], v.Field(k.index)
+		if err := setValue(field, value, k); err != nil {
+			s, _ := value.(string)
+			d.problem(at, path, nearest(s, k.choices(field.Type())), "%v", err)
+			setDefault(field, k)
 			continue
 		}
-		d.judge(entry.place, path, v.Field(k.index), k)
+		d.judge(at, path, field, k)
 	}
-	for _, k := range keys {
-		if given[k.name] {
-			continue
-		}
-		if k.required {
-			d.problem(raw.place, name+"."+k.name, "", "the key is missing")
-			continue
-		}
-		if fromEnv && d.fromEnv(name, v.Field(k.index), k) {
-			continue
-		}
-		if k.def != "" {
-			if err := setText(v.Field(k.index), k.def, k); err != nil {
-				panic(fmt.Sprintf("bug: default of %s.%s: %v", name, k.name, err))
-			}
-		}
-	}
+	return given
 }
 
-// fromEnv takes a value from the environment, if there is one.
-func (d *decoder) fromEnv(table string, v reflect.Value, k key) bool {
-	name := k.env
-	if name == "-" {
-		return false
+func find(keys []key, name string) (key, bool) {
+	i := slices.IndexFunc(keys, func(k key) bool { return k.name == name || k.alias != "" && k.alias == name })
+	if i < 0 {
+		return key{}, false
 	}
+	return keys[i], true
+}
+
+func (d *decoder) unknown(kind table, at place, name string, keys []key) {
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.name)
+	}
+	if kind.tolerant {
+		d.warn(at, kind.name+"."+name, "unknown key%s", didYouMean(name, names))
+		return
+	}
+	d.problem(at, kind.name+"."+name, nearest(name, names), "unknown key")
+}
+
+// fromEnv takes a value from the environment, if there is one. An empty variable
+// counts as none.
+func (d *decoder) fromEnv(table string, v reflect.Value, k key) bool {
+	name := k.variable()
 	if name == "" {
-		name = "PGDOG_" + strings.ToUpper(k.name)
+		return false
 	}
 	text, ok := d.env(name)
-	if !ok {
+	if !ok || text == "" {
 		return false
 	}
+	at := place{file: "environment"}
 	if err := setText(v, text, k); err != nil {
-		d.problem(place{file: "environment"}, name, "", "%v", err)
+		d.problem(at, name, nearest(text, k.choices(v.Type())), "%v", err)
+		setDefault(v, k)
 		return true
 	}
-	d.judge(place{file: "environment"}, table+"."+k.name, v, k)
+	d.judge(at, name, v, k)
 	return true
 }
 
 // judge complains about a value that cannot be honoured.
 func (d *decoder) judge(at place, path string, v reflect.Value, k key) {
-	if k.status == "implemented" {
+	if k.status == implemented || k.required {
 		return
 	}
 	def := reflect.New(v.Type()).Elem()
-	if k.def != "" {
-		_ = setText(def, k.def, k) // every default is checked by table
-	}
-	if reflect.DeepEqual(v.Interface(), def.Interface()) {
+	setDefault(def, k)
+	text := show(v)
+	if reflect.DeepEqual(v.Interface(), def.Interface()) || slices.Contains(k.harmless, text) {
 		return
 	}
 	when := "is not supported"
 	if k.planned {
 		when = "is not implemented yet"
 	}
-	if k.status == "refused" {
-		d.problem(at, path, "", "this %s, and to ignore it would mislead: remove it", when)
+	if k.status == ignored {
+		d.warn(at, path, "this %s and is ignored", when)
 		return
 	}
-	d.warn(at, path, "this %s and is ignored", when)
+	do := "remove it"
+	if k.def != "" {
+		do = "remove it or set it to " + strings.Join(append([]string{k.def}, k.harmless...), " or ")
+	}
+	d.problem(at, path, "", "this %s, and to ignore it would mislead: %s", when, do)
 }
 
-// setValue sets a field to a value of a TOML file.
-func setValue(v reflect.Value, value any, k key) error {
-	if v.Kind() == reflect.Pointer {
-		v.Set(reflect.New(v.Type().Elem()))
-		return setValue(v.Elem(), value, k)
+// didYouMean is a suggestion for the end of a message.
+func didYouMean(word string, candidates []string) string {
+	if s := nearest(word, candidates); s != "" {
+		return fmt.Sprintf("; did you mean %q?", s)
 	}
-	switch x := value.(type) {
-	case string:
-		if v.Kind() == reflect.String || implementsText(v) {
-			return setText(v, x, k)
-		}
-	case bool:
-		if v.Kind() == reflect.Bool {
-			v.SetBool(x)
-			return nil
-		}
-	case int64:
-		switch {
-		case v.Type() == reflect.TypeFor[time.Duration]() || v.Kind() == reflect.Int:
-			return setText(v, strconv.FormatInt(x, 10), k)
-		case v.Kind() == reflect.Float64:
-			v.SetFloat(float64(x))
-			return nil
-		}
-	case float64:
-		if v.Kind() == reflect.Float64 {
-			v.SetFloat(x)
-			return nil
-		}
-	case []any:
-		if v.Type() == reflect.TypeFor[[]string]() {
-			return setStrings(v, x)
-		}
-	}
-	return fmt.Errorf("the value must be %s, not %s", wanted(v, k), describe(value))
-}
-
-func setStrings(v reflect.Value, list []any) error {
-	var out []string
-	for _, x := range list {
-		s, ok := x.(string)
-		if !ok {
-			return fmt.Errorf("the value must be a list of strings, and one of them is %s", describe(x))
-		}
-		out = append(out, s)
-	}
-	v.Set(reflect.ValueOf(out))
-	return nil
-}
-
-func implementsText(v reflect.Value) bool {
-	_, ok := v.Addr().Interface().(encoding.TextUnmarshaler)
-	return ok
-}
-
-// setText sets a field to a value that is text, as in the environment, a database
-// URL or a default.
-func setText(v reflect.Value, text string, k key) error {
-	if v.Kind() == reflect.Pointer {
-		v.Set(reflect.New(v.Type().Elem()))
-		return setText(v.Elem(), text, k)
-	}
-	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		return u.UnmarshalText([]byte(text))
-	}
-	switch {
-	case v.Type() == reflect.TypeFor[time.Duration]():
-		return setDuration(v, text)
-	case v.Kind() == reflect.Int:
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 {
-			return fmt.Errorf("the value must be %s, not %q", wanted(v, k), text)
-		}
-		v.SetInt(n)
-	case v.Kind() == reflect.Bool:
-		b, err := parseBool(text)
-		if err != nil {
-			return err
-		}
-		v.SetBool(b)
-	case v.Kind() == reflect.Float64:
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return fmt.Errorf("the value must be a number, not %q", text)
-		}
-		v.SetFloat(f)
-	case v.Kind() == reflect.String:
-		if k.values != nil && !slices.Contains(k.values, text) {
-			return fmt.Errorf("%q is none of %s", text, strings.Join(k.values, ", "))
-		}
-		v.SetString(text)
-	}
-	return nil
-}
-
-func setDuration(v reflect.Value, text string) error {
-	if text == "off" {
-		v.SetInt(int64(Off))
-		return nil
-	}
-	ms, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || ms < 0 {
-		return fmt.Errorf("the value must be a number of milliseconds, not %q", text)
-	}
-	if ms > int64(math.MaxInt64/time.Millisecond) {
-		v.SetInt(int64(Off))
-		return nil
-	}
-	v.SetInt(ms * int64(time.Millisecond))
-	return nil
-}
-
-func parseBool(text string) (bool, error) {
-	switch strings.ToLower(text) {
-	case "true", "1", "yes", "on", "t", "y":
-		return true, nil
-	case "false", "0", "no", "off", "f", "n":
-		return false, nil
-	}
-	return false, fmt.Errorf("the value must be true or false, not %q", text)
-}
-
-// wanted says what a field takes.
-func wanted(v reflect.Value, k key) string {
-	switch {
-	case v.Type() == reflect.TypeFor[time.Duration]():
-		return "a number of milliseconds"
-	case v.Kind() == reflect.Int && k.unit == "bytes":
-		return "a number of bytes"
-	case v.Kind() == reflect.Int:
-		return "a number that is not negative"
-	case v.Kind() == reflect.Bool:
-		return "true or false"
-	case v.Kind() == reflect.Float64:
-		return "a number"
-	case v.Type() == reflect.TypeFor[[]string]():
-		return "a list of strings"
-	}
-	return "a string"
-}
-
-func describe(value any) string {
-	switch x := value.(type) {
-	case string:
-		return fmt.Sprintf("the string %q", x)
-	case []any:
-		return "a list"
-	case map[string]any, []map[string]any:
-		return "a table"
-	default:
-		return fmt.Sprint(x)
-	}
-}
-
-// suggestValue finds what a misspelt value of a choice was meant to be.
-func suggestValue(value any, k key) string {
-	s, ok := value.(string)
-	if !ok {
-		return ""
-	}
-	choices := k.values
-	switch k.name {
-	case "pooler_mode":
-		choices = poolerModes
-	case "auth_type":
-		choices = authTypes
-	case "connection_recovery", "client_connection_recovery":
-		choices = recoveries
-	}
-	return nearest(s, choices)
+	return ""
 }

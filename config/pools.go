@@ -55,7 +55,7 @@ func (c *Config) FindPool(user, database string) (Pool, bool) {
 }
 
 // HasDatabase reports whether there is a database that clients know by this name.
-func (c *Config) HasDatabase(name string) bool { return c.names[name] }
+func (c *Config) HasDatabase(name string) bool { return c.hosts[name] != nil }
 
 // Login returns what a client's password is held to: the entry of its user for its
 // database if there is one, otherwise any of its user, so that a wrong database can
@@ -68,25 +68,31 @@ func (c *Config) Login(user, database string) (Credential, bool) {
 	return cred, ok
 }
 
-// databases are those that an entry of users.toml covers.
+// databases are those that an entry of users.toml covers, each once.
 func (u *User) databases(c *Config) []string {
-	names := append(slices.Clone(u.Databases), u.Database)
+	names := append([]string{u.Database}, u.Databases...)
 	if u.AllDatabases {
 		for _, db := range c.Databases {
 			names = append(names, db.Name)
 		}
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	return slices.DeleteFunc(names, func(s string) bool { return s == "" })
+	seen := map[string]bool{"": true}
+	return slices.DeleteFunc(names, func(s string) bool {
+		again := seen[s]
+		seen[s] = true
+		return again
+	})
 }
 
 // index computes the pools and the tables that look-ups use.
 func (c *Config) index() {
 	c.byLogin, c.logins = map[login]int{}, map[login]Credential{}
-	c.anyLogin, c.names = map[string]Credential{}, map[string]bool{}
-	for _, db := range c.Databases {
-		c.names[db.Name] = true
+	c.anyLogin, c.hosts = map[string]Credential{}, map[string]*Database{}
+	for i := range c.Databases {
+		db := &c.Databases[i]
+		if h := c.hosts[db.Name]; h == nil || h.Role == "replica" && db.Role != "replica" {
+			c.hosts[db.Name] = db
+		}
 	}
 	for i := range c.Users {
 		u := &c.Users[i]
@@ -100,7 +106,7 @@ func (c *Config) index() {
 				continue
 			}
 			c.logins[l] = cred
-			if db := c.primary(name); db != nil {
+			if db := c.host(name); db != nil {
 				c.byLogin[l] = len(c.pools)
 				c.pools = append(c.pools, c.effective(u, db))
 			}
@@ -108,15 +114,9 @@ func (c *Config) index() {
 	}
 }
 
-// primary is the host that a database's pools are for.
-func (c *Config) primary(name string) *Database {
-	for i := range c.Databases {
-		if db := &c.Databases[i]; db.Name == name && db.Role != "replica" {
-			return db
-		}
-	}
-	return nil
-}
+// host is the host that a database's pools are for, nil if there is no such
+// database: the first that is no replica, or else the first.
+func (c *Config) host(database string) *Database { return c.hosts[database] }
 
 func (u *User) passwords() []string {
 	passwords := slices.Clone(u.Passwords)
@@ -126,7 +126,7 @@ func (u *User) passwords() []string {
 	return passwords
 }
 
-// first returns the first value that is set, or the last.
+// first returns the first of the values that is set, or last if none is.
 func first[T any](last T, values ...*T) T {
 	for _, v := range values {
 		if v != nil {
@@ -136,15 +136,52 @@ func first[T any](last T, values ...*T) T {
 	return last
 }
 
+// byRole are the settings that can differ by the role of a host.
+type byRole struct {
+	size, least *int
+	idle        *time.Duration
+}
+
+// orElse takes what a does not set from b.
+func (a byRole) orElse(b byRole) byRole {
+	if a.size == nil {
+		a.size = b.size
+	}
+	if a.least == nil {
+		a.least = b.least
+	}
+	if a.idle == nil {
+		a.idle = b.idle
+	}
+	return a
+}
+
+func (u *User) forRole(role string) byRole {
+	r := byRole{u.PoolSizePrimary, u.MinPoolSizePrimary, u.IdleTimeoutPrimary}
+	if role == "replica" {
+		r = byRole{u.PoolSizeReplica, u.MinPoolSizeReplica, u.IdleTimeoutReplica}
+	}
+	return r.orElse(byRole{u.PoolSize, u.MinPoolSize, u.IdleTimeout})
+}
+
+func (db *Database) forRole(role string) byRole {
+	r := byRole{db.PoolSizePrimary, db.MinPoolSizePrimary, db.IdleTimeoutPrimary}
+	if role == "replica" {
+		r = byRole{db.PoolSizeReplica, db.MinPoolSizeReplica, db.IdleTimeoutReplica}
+	}
+	return r.orElse(byRole{db.PoolSize, db.MinPoolSize, db.IdleTimeout})
+}
+
 func (c *Config) effective(u *User, db *Database) Pool {
 	g := &c.General
+	r := u.forRole(db.Role).orElse(db.forRole(db.Role))
 	p := Pool{
 		User: u.Name, Database: db.Name, Host: db.Host, Port: db.Port, Role: db.Role,
 		ServerUser: u.Name, ServerDatabase: db.Name, ServerPasswords: u.passwords(),
-		Size:                 first(g.DefaultPoolSize, u.PoolSizePrimary, u.PoolSize, db.PoolSizePrimary, db.PoolSize),
-		MinSize:              first(g.MinPoolSize, u.MinPoolSizePrimary, u.MinPoolSize, db.MinPoolSizePrimary, db.MinPoolSize),
+		Size:                 first(g.DefaultPoolSize, r.size),
+		MinSize:              first(g.MinPoolSize, r.least),
 		Mode:                 first(g.PoolerMode, u.PoolerMode, db.PoolerMode),
-		IdleTimeout:          first(g.IdleTimeout, u.IdleTimeoutPrimary, u.IdleTimeout, db.IdleTimeoutPrimary, db.IdleTimeout),
+		IdleTimeout:          first(g.IdleTimeout, r.idle),
 		ServerLifetime:       first(g.ServerLifetime, u.ServerLifetime, db.ServerLifetime),
 		ServerLifetimeJitter: first(g.ServerLifetimeJitter, u.ServerLifetimeJitter, db.ServerLifetimeJitter),
 		StatementTimeout:     first(0, u.StatementTimeout, db.StatementTimeout),

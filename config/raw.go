@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,145 +13,142 @@ import (
 
 // place is where something stands; the zero value is nowhere.
 type place struct {
-	file string
+	file string // or what else it is, as the environment
 	line int
 }
 
 // rawTable is a table as it stands in a file.
 type rawTable struct {
-	place  place
+	file   string
 	values map[string]any
-	lines  map[string]int // of its keys
+	node   *node // where it and its keys stand; nil if not known
 }
 
-// rawEntry is one key of a table with its value.
-type rawEntry struct {
-	key   string
-	value any
-	place place
-}
-
-// entries returns the keys in the order of the file.
-func (t rawTable) entries() []rawEntry {
-	var out []rawEntry
-	for k, v := range t.values {
-		out = append(out, rawEntry{k, v, place{t.place.file, t.lines[k]}})
+func (t rawTable) place() place {
+	if t.node == nil {
+		return place{file: t.file}
 	}
-	slices.SortFunc(out, func(a, b rawEntry) int {
-		if a.place.line != b.place.line {
-			return a.place.line - b.place.line
+	return place{t.file, t.node.line}
+}
+
+// placeOf returns the place of a key, or of the table if the key is not there.
+func (t rawTable) placeOf(keys ...string) place {
+	for _, k := range keys {
+		if n := t.node.at(k); n.line > 0 {
+			return place{t.file, n.line}
 		}
-		return strings.Compare(a.key, b.key)
+	}
+	return t.place()
+}
+
+// keys returns the keys in the order of the file.
+func (t rawTable) keys() []string {
+	var out []string
+	for k := range t.values {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		if la, lb := t.node.at(a).line, t.node.at(b).line; la != lb {
+			return la - lb
+		}
+		return strings.Compare(a, b)
 	})
 	return out
 }
 
-// rawFile is a file as it stands.
-type rawFile struct {
-	path   string
-	values map[string]any
-	lines  map[string][]tableLines // by table name, one for each time that it is opened
-}
-
-// tableLines says where a table and its keys stand.
-type tableLines struct {
-	line int
-	keys map[string]int
-}
-
 // readFile reads a TOML file. One that is not there is empty, with a warning.
-func (d *decoder) readFile(path string) rawFile {
-	f := rawFile{path: path}
+func (d *decoder) readFile(path string) rawTable {
 	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		d.warn(place{file: path}, "", "the file does not exist; defaults are used")
-		return f
-	}
-	if err != nil {
-		d.problem(place{file: path}, "", "", "%v", err)
-		return f
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.warn(place{file: path}, "", "the file does not exist, so defaults are used")
+		return rawTable{file: path}
+	case err != nil:
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err // the path is told anyway
+		}
+		d.problem(place{file: path}, "", "", "the file cannot be read: %v", err)
+		return rawTable{file: path}
 	}
 	return d.parse(path, string(b))
 }
 
-func (d *decoder) parse(path, text string) rawFile {
-	f := rawFile{path: path}
+func (d *decoder) parse(path, text string) rawTable {
+	f := rawTable{file: path}
 	if _, err := toml.Decode(text, &f.values); err != nil {
-		at := place{file: path}
-		message := err.Error()
+		at, message := place{file: path}, err.Error()
 		var pe toml.ParseError
 		if errors.As(err, &pe) {
 			at.line, message = pe.Position.Line, pe.Message
 			if message == "" {
-				message = strings.TrimSpace(pe.Error())
+				message = strings.TrimPrefix(pe.Error(), "toml: ")
 			}
 		}
 		d.problem(at, "", "", "this is not TOML: %s", message)
 		f.values = nil
 		return f
 	}
-	f.lines = findLines(text)
+	f.node = findLines(text)
 	return f
 }
 
-var (
-	headerLine = regexp.MustCompile(`^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$`)
-	keyLine    = regexp.MustCompile(`^\s*"?([A-Za-z0-9_.-]+)"?\s*=`)
-)
-
-// findLines finds where tables and keys stand, which the TOML package does not say.
-// Inside of strings over several lines it can be fooled, to the effect of a wrong
-// line number in an error message.
-func findLines(text string) map[string][]tableLines {
-	lines := map[string][]tableLines{"": {{0, map[string]int{}}}}
-	table := ""
-	for i, line := range strings.Split(text, "\n") {
-		if m := headerLine.FindStringSubmatch(line); m != nil {
-			table = strings.Trim(m[1], `"' `)
-			lines[table] = append(lines[table], tableLines{i + 1, map[string]int{}})
-			continue
-		}
-		if m := keyLine.FindStringSubmatch(line); m != nil {
-			all := lines[table]
-			all[len(all)-1].keys[m[1]] = i + 1
-		}
-	}
-	return lines
-}
-
-// tables returns a table, or the tables of a list of them.
-func (f rawFile) tables(name string) ([]rawTable, error) {
-	var values []map[string]any
-	switch v := f.values[name].(type) {
-	case nil:
-		return nil, nil
-	case map[string]any:
-		values = []map[string]any{v}
-	case []map[string]any:
-		values = v
-	default:
-		return nil, fmt.Errorf("this must be a table, not %s", describe(v))
-	}
+// tables returns a table of a file, or all of a list of them.
+func (d *decoder) tables(f rawTable, name string) []rawTable {
 	var out []rawTable
-	for i, v := range values {
-		t := rawTable{place: place{file: f.path}, values: v}
-		if i < len(f.lines[name]) {
-			t.place.line, t.lines = f.lines[name][i].line, f.lines[name][i].keys
+	n := f.node.at(name)
+	item := func(i int, v map[string]any) {
+		t := rawTable{file: f.file, values: v, node: n}
+		if i < len(n.items) {
+			t.node = n.items[i]
 		}
 		out = append(out, t)
 	}
-	return out, nil
+	switch v := f.values[name].(type) {
+	case nil:
+	case map[string]any:
+		item(0, v)
+	case []map[string]any:
+		for i, v := range v {
+			item(i, v)
+		}
+	case []any: // in brackets and braces on one line
+		for i, v := range v {
+			m, ok := v.(map[string]any)
+			if !ok {
+				d.problem(f.placeOf(name), name, "", "this must be a list of tables, and one of them is %s", describe(v))
+				return nil
+			}
+			item(i, m)
+		}
+	default:
+		d.problem(f.placeOf(name), name, "", "this must be a table, not %s", describe(v))
+	}
+	return out
 }
 
-// place says where a table or a key outside of tables first stands.
-func (f rawFile) placeOf(name string) place {
-	if all := f.lines[name]; len(all) > 0 {
-		return place{f.path, all[0].line}
+// one returns a table that can be there only once.
+func (d *decoder) one(f rawTable, name string) rawTable {
+	tables := d.tables(f, name)
+	if len(tables) == 0 {
+		return rawTable{file: f.file}
 	}
-	for table, all := range f.lines { // [[sharded_tables.mapping]] opens sharded_tables
-		if strings.HasPrefix(table, name+".") {
-			return place{f.path, all[0].line}
-		}
+	if len(tables) > 1 {
+		d.problem(tables[1].place(), name, "", "this table can be there only once: write it as [%s]", name)
 	}
-	return place{f.path, f.lines[""][0].keys[name]}
+	return tables[0]
+}
+
+// describe says what kind of value one is, and which if that fits.
+func describe(value any) string {
+	switch x := value.(type) {
+	case string:
+		return fmt.Sprintf("the string %q", x)
+	case []any, []map[string]any:
+		return "a list"
+	case map[string]any:
+		return "a table"
+	default:
+		return fmt.Sprint(x)
+	}
 }

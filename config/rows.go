@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -22,30 +24,53 @@ func (c *Config) Rows() []Row {
 func rowsOf(prefix string, table reflect.Value) []Row {
 	var rows []Row
 	for _, k := range keysOf(table.Type()) {
-		rows = append(rows, Row{prefix + k.name, show(table.Field(k.index))})
+		name, v := prefix+k.name, table.Field(k.index)
+		def := reflect.New(v.Type()).Elem()
+		setDefault(def, k)
+		row := Row{name, show(v)}
+		switch {
+		case k.secret:
+			continue
+		case k.optional() && v.Equal(def):
+			row.Value = "default"
+		case v.Type() == durationType && showsUnit(name):
+			row.Value = showDuration(time.Duration(v.Int()))
+		}
+		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.Name, b.Name) })
 	return rows
 }
 
+// show prints a value as the files would have it.
 func show(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case time.Duration:
-		return showDuration(x)
-	case string:
-		if x == "" {
-			return "default"
+		if x == Off {
+			return strconv.FormatInt(math.MaxInt64, 10)
 		}
-		return x
+		return strconv.FormatInt(x.Milliseconds(), 10)
+	case float64:
+		if s := fmt.Sprint(x); strings.Contains(s, ".") {
+			return s
+		}
+		return fmt.Sprintf("%.1f", x)
 	default:
 		return fmt.Sprint(x)
 	}
 }
 
+// showsUnit reports whether PgDog shows the times of a key with their unit.
+func showsUnit(name string) bool {
+	return slices.ContainsFunc([]string{"_timeout", "_interval", "_delay", "_time", "_lifetime"}, func(part string) bool {
+		return strings.Contains(name, part)
+	})
+}
+
 // showDuration prints a time in the largest unit that it is a whole number of.
 func showDuration(d time.Duration) string {
 	if d == Off {
-		return "default"
+		return show(reflect.ValueOf(d)) + "ms"
 	}
 	for _, u := range []struct {
 		unit time.Duration
@@ -56,21 +81,4 @@ func showDuration(d time.Duration) string {
 		}
 	}
 	return fmt.Sprintf("%dms", d.Milliseconds())
-}
-
-// NeedsRestart returns the keys that differ between two configurations and that a
-// reload does not change.
-func NeedsRestart(old, new *Config) []string {
-	var names []string
-	compare := func(table string, a, b reflect.Value) {
-		for _, k := range keysOf(a.Type()) {
-			if k.restart && !reflect.DeepEqual(a.Field(k.index).Interface(), b.Field(k.index).Interface()) {
-				names = append(names, table+"."+k.name)
-			}
-		}
-	}
-	compare("general", reflect.ValueOf(old.General), reflect.ValueOf(new.General))
-	compare("admin", reflect.ValueOf(old.Admin), reflect.ValueOf(new.Admin))
-	compare("memory", reflect.ValueOf(old.Memory), reflect.ValueOf(new.Memory))
-	return names
 }

@@ -15,7 +15,7 @@ type Config struct {
 	byLogin  map[login]int // index into pools
 	logins   map[login]Credential
 	anyLogin map[string]Credential // by user alone
-	names    map[string]bool       // of databases
+	hosts    map[string]*Database  // that serve each database
 }
 
 // login is what a client names.
@@ -25,30 +25,30 @@ type login struct{ user, database string }
 // leave it to [general].
 type Database struct {
 	Name                 string         `toml:"name" required:"yes" status:"implemented" doc:"name that clients use"`
-	Role                 string         `toml:"role" default:"primary" values:"primary|replica|auto" status:"implemented" doc:"only the primary is used at present; auto counts as primary"`
+	Role                 string         `toml:"role" default:"primary" values:"primary|replica|auto" status:"implemented" doc:"what the host is; at present one primary serves everything, auto counts as primary, and a replica serves only a database without primary"`
 	Host                 string         `toml:"host" required:"yes" status:"implemented" doc:"where Postgres is: a name, an address, or the folder of its Unix socket"`
-	Port                 int            `toml:"port" default:"5432" status:"implemented" doc:"port of Postgres"`
-	Shard                int            `toml:"shard" default:"0" status:"refused" doc:"number of the shard; pgebb does not shard"`
+	Port                 int            `toml:"port" default:"5432" min:"1" max:"65535" status:"implemented" doc:"port of Postgres"`
+	Shard                int            `toml:"shard" default:"0" status:"refused" doc:"number of the shard; pgebb does not shard, so there is only 0"`
 	DatabaseName         string         `toml:"database_name" status:"implemented" doc:"name of the database in Postgres, if it is another"`
 	User                 string         `toml:"user" status:"implemented" doc:"user that servers log in as, instead of the client's"`
 	Password             string         `toml:"password" status:"implemented" secret:"yes" doc:"password of that user"`
-	PoolSize             *int           `toml:"pool_size" alias:"max_pool_size" status:"implemented" doc:"overrides default_pool_size"`
+	PoolSize             *int           `toml:"pool_size" alias:"max_pool_size" min:"1" status:"implemented" doc:"overrides default_pool_size"`
 	MinPoolSize          *int           `toml:"min_pool_size" status:"implemented" doc:"overrides min_pool_size"`
 	PoolerMode           *PoolerMode    `toml:"pooler_mode" status:"implemented" doc:"overrides pooler_mode"`
-	StatementTimeout     *time.Duration `toml:"statement_timeout" unit:"ms" status:"implemented" doc:"statement_timeout of the servers' sessions"`
-	LockTimeout          *time.Duration `toml:"lock_timeout" unit:"ms" status:"implemented" doc:"lock_timeout of the servers' sessions"`
+	StatementTimeout     *time.Duration `toml:"statement_timeout" unit:"ms" status:"implemented" doc:"statement_timeout of the sessions of servers; 0 leaves it to Postgres"`
+	LockTimeout          *time.Duration `toml:"lock_timeout" unit:"ms" status:"implemented" doc:"lock_timeout of the sessions of servers; 0 leaves it to Postgres"`
 	IdleTimeout          *time.Duration `toml:"idle_timeout" unit:"ms" status:"implemented" doc:"overrides idle_timeout"`
-	ReadOnly             *bool          `toml:"read_only" status:"implemented" doc:"servers' transactions are read only by default"`
+	ReadOnly             *bool          `toml:"read_only" status:"implemented" doc:"transactions are read-only unless they say otherwise"`
 	ServerLifetime       *time.Duration `toml:"server_lifetime" unit:"ms" status:"implemented" doc:"overrides server_lifetime"`
 	ServerLifetimeJitter *time.Duration `toml:"server_lifetime_jitter" unit:"ms" status:"implemented" doc:"overrides server_lifetime_jitter"`
-	ReshardingOnly       bool           `toml:"resharding_only" default:"false" status:"refused" doc:"sharding, which pgebb does not do"`
-	LBWeight             int            `toml:"lb_weight" default:"255" status:"ignored" planned:"yes" doc:"share of the reads"`
-	PoolSizePrimary      *int           `toml:"pool_size_primary" status:"implemented" doc:"pool_size of a primary"`
-	PoolSizeReplica      *int           `toml:"pool_size_replica" status:"ignored" planned:"yes" doc:"pool_size of a replica"`
-	MinPoolSizePrimary   *int           `toml:"min_pool_size_primary" status:"implemented" doc:"min_pool_size of a primary"`
-	MinPoolSizeReplica   *int           `toml:"min_pool_size_replica" status:"ignored" planned:"yes" doc:"min_pool_size of a replica"`
-	IdleTimeoutPrimary   *time.Duration `toml:"idle_timeout_primary" unit:"ms" status:"implemented" doc:"idle_timeout of a primary"`
-	IdleTimeoutReplica   *time.Duration `toml:"idle_timeout_replica" unit:"ms" status:"ignored" planned:"yes" doc:"idle_timeout of a replica"`
+	ReshardingOnly       bool           `toml:"resharding_only" default:"false" status:"refused" doc:"host that only resharding uses"`
+	LBWeight             int            `toml:"lb_weight" default:"255" max:"255" status:"ignored" planned:"yes" doc:"share of the reads that the host gets"`
+	PoolSizePrimary      *int           `toml:"pool_size_primary" min:"1" status:"implemented" doc:"pool_size where the host is a primary"`
+	PoolSizeReplica      *int           `toml:"pool_size_replica" min:"1" status:"implemented" doc:"pool_size where the host is a replica"`
+	MinPoolSizePrimary   *int           `toml:"min_pool_size_primary" status:"implemented" doc:"min_pool_size where the host is a primary"`
+	MinPoolSizeReplica   *int           `toml:"min_pool_size_replica" status:"implemented" doc:"min_pool_size where the host is a replica"`
+	IdleTimeoutPrimary   *time.Duration `toml:"idle_timeout_primary" unit:"ms" status:"implemented" doc:"idle_timeout where the host is a primary"`
+	IdleTimeoutReplica   *time.Duration `toml:"idle_timeout_replica" unit:"ms" status:"implemented" doc:"idle_timeout where the host is a replica"`
 }
 
 // User is one of [[users]] of users.toml.
@@ -57,12 +57,12 @@ type User struct {
 	Database                     string         `toml:"database" status:"implemented" doc:"the database that it may use"`
 	Databases                    []string       `toml:"databases" status:"implemented" doc:"several of them"`
 	AllDatabases                 bool           `toml:"all_databases" default:"false" status:"implemented" doc:"all of them"`
-	Password                     string         `toml:"password" status:"implemented" secret:"yes" doc:"its password, for clients and, without server_password, for servers"`
+	Password                     string         `toml:"password" status:"implemented" secret:"yes" doc:"its password, for clients and, unless there is server_password, for servers"`
 	Passwords                    []string       `toml:"passwords" status:"implemented" secret:"yes" doc:"several that all work, as while one is being replaced"`
 	PasswordHash                 string         `toml:"password_hash" status:"implemented" secret:"yes" doc:"SCRAM verifier to check clients against; servers then need server_password, or none"`
-	Identity                     string         `toml:"identity" status:"refused" planned:"yes" doc:"identity in a client certificate"`
-	TLSClientCertificateRequired bool           `toml:"tls_client_certificate_required" default:"true" status:"ignored" planned:"yes" doc:"a client with an identity needs a certificate"`
-	PoolSize                     *int           `toml:"pool_size" alias:"max_pool_size" status:"implemented" doc:"overrides pool_size of the database"`
+	Identity                     string         `toml:"identity" status:"refused" planned:"yes" doc:"name in the certificate that a client shows"`
+	TLSClientCertificateRequired bool           `toml:"tls_client_certificate_required" default:"true" status:"ignored" planned:"yes" doc:"a client that has an identity must show a certificate"`
+	PoolSize                     *int           `toml:"pool_size" alias:"max_pool_size" min:"1" status:"implemented" doc:"overrides pool_size of the database"`
 	MinPoolSize                  *int           `toml:"min_pool_size" status:"implemented" doc:"overrides min_pool_size of the database"`
 	PoolerMode                   *PoolerMode    `toml:"pooler_mode" status:"implemented" doc:"overrides pooler_mode of the database"`
 	IdleTimeout                  *time.Duration `toml:"idle_timeout" unit:"ms" status:"implemented" doc:"overrides idle_timeout of the database"`
@@ -71,51 +71,51 @@ type User struct {
 	ServerLifetime               *time.Duration `toml:"server_lifetime" unit:"ms" status:"implemented" doc:"overrides server_lifetime of the database"`
 	ServerLifetimeJitter         *time.Duration `toml:"server_lifetime_jitter" unit:"ms" status:"implemented" doc:"overrides server_lifetime_jitter of the database"`
 	ReadOnly                     *bool          `toml:"read_only" status:"implemented" doc:"overrides read_only of the database"`
-	PoolSizePrimary              *int           `toml:"pool_size_primary" status:"implemented" doc:"pool_size of a primary"`
-	PoolSizeReplica              *int           `toml:"pool_size_replica" status:"ignored" planned:"yes" doc:"pool_size of a replica"`
-	MinPoolSizePrimary           *int           `toml:"min_pool_size_primary" status:"implemented" doc:"min_pool_size of a primary"`
-	MinPoolSizeReplica           *int           `toml:"min_pool_size_replica" status:"ignored" planned:"yes" doc:"min_pool_size of a replica"`
-	IdleTimeoutPrimary           *time.Duration `toml:"idle_timeout_primary" unit:"ms" status:"implemented" doc:"idle_timeout of a primary"`
-	IdleTimeoutReplica           *time.Duration `toml:"idle_timeout_replica" unit:"ms" status:"ignored" planned:"yes" doc:"idle_timeout of a replica"`
+	PoolSizePrimary              *int           `toml:"pool_size_primary" min:"1" status:"implemented" doc:"pool_size where the host is a primary"`
+	PoolSizeReplica              *int           `toml:"pool_size_replica" min:"1" status:"implemented" doc:"pool_size where the host is a replica"`
+	MinPoolSizePrimary           *int           `toml:"min_pool_size_primary" status:"implemented" doc:"min_pool_size where the host is a primary"`
+	MinPoolSizeReplica           *int           `toml:"min_pool_size_replica" status:"implemented" doc:"min_pool_size where the host is a replica"`
+	IdleTimeoutPrimary           *time.Duration `toml:"idle_timeout_primary" unit:"ms" status:"implemented" doc:"idle_timeout where the host is a primary"`
+	IdleTimeoutReplica           *time.Duration `toml:"idle_timeout_replica" unit:"ms" status:"implemented" doc:"idle_timeout where the host is a replica"`
 	ServerUser                   string         `toml:"server_user" status:"implemented" doc:"user that servers log in as"`
 	ServerPassword               string         `toml:"server_password" status:"implemented" secret:"yes" doc:"password of that user"`
-	ServerAuth                   string         `toml:"server_auth" default:"password" values:"password|rds_iam|azure_workload_identity|vault_dynamic|vault_static" status:"refused" doc:"where the servers' password comes from; only password"`
+	ServerAuth                   string         `toml:"server_auth" default:"password" values:"password|rds_iam|azure_workload_identity|vault_dynamic|vault_static" status:"refused" doc:"where the password of servers comes from; only from this file"`
 	ServerIAMRegion              string         `toml:"server_iam_region" status:"refused" doc:"region for rds_iam"`
-	ServerVaultPath              string         `toml:"server_vault_path" status:"refused" doc:"path in Vault"`
-	VaultPath                    string         `toml:"vault_path" status:"refused" doc:"path in Vault"`
-	VaultRefreshPercent          int            `toml:"vault_refresh_percent" default:"80" status:"ignored" doc:"when a secret of Vault is fetched again"`
+	ServerVaultPath              string         `toml:"server_vault_path" status:"refused" doc:"path in Vault of the password of servers"`
+	VaultPath                    string         `toml:"vault_path" status:"refused" doc:"path in Vault of the password of servers"`
+	VaultRefreshPercent          int            `toml:"vault_refresh_percent" default:"80" max:"100" status:"ignored" doc:"share of the life of a secret from Vault after which it is fetched again"`
 	ReplicationMode              bool           `toml:"replication_mode" default:"false" status:"refused" doc:"connections for logical replication"`
-	ReplicationSharding          string         `toml:"replication_sharding" status:"refused" doc:"sharding, which pgebb does not do"`
-	SchemaAdmin                  bool           `toml:"schema_admin" default:"false" status:"ignored" doc:"user that the schema is loaded as, which pgebb does not need"`
-	CrossShardDisabled           bool           `toml:"cross_shard_disabled" default:"false" status:"ignored" doc:"there is only one shard"`
-	TwoPhaseCommit               bool           `toml:"two_phase_commit" default:"false" status:"refused" doc:"two-phase commit across shards"`
-	TwoPhaseCommitAuto           bool           `toml:"two_phase_commit_auto" default:"false" status:"refused" doc:"two-phase commit across shards"`
+	ReplicationSharding          string         `toml:"replication_sharding" status:"refused" doc:"sharding of logical replication"`
+	SchemaAdmin                  bool           `toml:"schema_admin" default:"false" status:"ignored" doc:"user that PgDog reads the schema as; pgebb does not need it"`
+	CrossShardDisabled           bool           `toml:"cross_shard_disabled" default:"false" harmless:"true" status:"ignored" doc:"refuse statements for more than one shard; there is only one"`
+	TwoPhaseCommit               bool           `toml:"two_phase_commit" default:"false" status:"refused" doc:"commit in two phases on several shards"`
+	TwoPhaseCommitAuto           bool           `toml:"two_phase_commit_auto" status:"refused" doc:"do so even for single statements"`
 }
 
 // Admin is the [admin] table, in either file; that of users.toml wins.
 type Admin struct {
-	Name     string `toml:"name" default:"admin" status:"implemented" restart:"yes" doc:"database name of the console"`
-	User     string `toml:"user" default:"admin" status:"implemented" doc:"who may use it"`
-	Password string `toml:"password" env:"PGDOG_ADMIN_PASSWORD" status:"implemented" secret:"yes" doc:"their password; without one, a random one that nobody knows"`
+	Name     string `toml:"name" default:"admin" status:"implemented" env:"-" doc:"database name of the console"`
+	User     string `toml:"user" default:"admin" status:"implemented" env:"-" doc:"who may use it"`
+	Password string `toml:"password" status:"implemented" env:"PGDOG_ADMIN_PASSWORD" secret:"yes" doc:"their password; without one it is a random one that nobody knows"`
 }
 
 // TCP is the [tcp] table; it holds for both sides. TCP_NODELAY is always set.
 type TCP struct {
-	Keepalive         bool          `toml:"keepalive" default:"true" status:"implemented" doc:"probe connections that are silent"`
-	Time              time.Duration `toml:"time" default:"0" unit:"ms" status:"implemented" doc:"silence before the first probe; 0 for the system's default"`
-	Interval          time.Duration `toml:"interval" default:"0" unit:"ms" status:"implemented" doc:"time between probes; 0 for the system's default"`
-	UserTimeout       time.Duration `toml:"user_timeout" default:"0" unit:"ms" status:"implemented" doc:"how long sent data may stay unacknowledged; 0 for the system's default"`
-	Retries           int           `toml:"retries" default:"0" status:"implemented" doc:"unanswered probes that end a connection; 0 for the system's default"`
-	CongestionControl string        `toml:"congestion_control" status:"implemented" doc:"congestion control algorithm"`
+	Keepalive         bool          `toml:"keepalive" default:"true" status:"implemented" restart:"yes" doc:"probe connections that are silent"`
+	Time              time.Duration `toml:"time" unit:"ms" status:"implemented" restart:"yes" doc:"silence before the first probe; without it as the system has it"`
+	Interval          time.Duration `toml:"interval" unit:"ms" status:"implemented" restart:"yes" doc:"time between probes; without it as the system has it"`
+	UserTimeout       time.Duration `toml:"user_timeout" unit:"ms" status:"implemented" restart:"yes" doc:"how long sent data may stay unacknowledged; without it as the system has it"`
+	Retries           int           `toml:"retries" status:"implemented" restart:"yes" doc:"unanswered probes that end a connection; without it as the system has it"`
+	CongestionControl string        `toml:"congestion_control" status:"implemented" restart:"yes" doc:"congestion control algorithm; without it as the system has it"`
 }
 
 // Memory is the [memory] table.
 type Memory struct {
-	NetBuffer            int           `toml:"net_buffer" default:"4096" unit:"bytes" status:"ignored" doc:"PgDog's buffer of a connection; pgebb has none"`
-	MessageBuffer        int           `toml:"message_buffer" default:"4096" unit:"bytes" status:"ignored" doc:"PgDog's buffer of a connection; pgebb has none"`
-	StackSize            int           `toml:"stack_size" default:"2097152" unit:"bytes" status:"ignored" doc:"stack of PgDog's threads"`
-	Limit                int           `toml:"limit" default:"0" unit:"bytes" status:"ignored" planned:"yes" own:"yes" doc:"budget of the process"`
-	TrimThreshold        int           `toml:"trim_threshold" default:"4194304" unit:"bytes" status:"implemented" own:"yes" restart:"yes" doc:"memory that is worth giving back to the system"`
-	TrimInterval         time.Duration `toml:"trim_interval" default:"5000" unit:"ms" status:"implemented" own:"yes" restart:"yes" doc:"least time between two times that memory is given back"`
-	TransparentHugePages bool          `toml:"transparent_huge_pages" default:"false" status:"implemented" own:"yes" restart:"yes" doc:"let the system back the process with huge pages"`
+	NetBuffer            int           `toml:"net_buffer" default:"4096" unit:"bytes" status:"ignored" doc:"size of a buffer that PgDog has for each connection; pgebb has none"`
+	MessageBuffer        int           `toml:"message_buffer" default:"4096" unit:"bytes" status:"ignored" doc:"size of a buffer that PgDog has for each connection; pgebb has none"`
+	StackSize            int           `toml:"stack_size" default:"2097152" unit:"bytes" status:"ignored" doc:"size of the stacks of threads; those of Go grow as they must"`
+	Limit                int           `toml:"limit" default:"0" unit:"bytes" status:"refused" planned:"yes" own:"yes" doc:"most bytes that the process may use; 0 is no limit"`
+	TrimThreshold        int           `toml:"trim_threshold" default:"4194304" unit:"bytes" status:"implemented" own:"yes" restart:"yes" doc:"how many bytes must be free before they are given back to the system"`
+	TrimInterval         time.Duration `toml:"trim_interval" default:"5000" unit:"ms" min:"1" status:"implemented" own:"yes" restart:"yes" doc:"least time between two times that memory is given back"`
+	TransparentHugePages bool          `toml:"transparent_huge_pages" default:"false" status:"implemented" own:"yes" restart:"yes" doc:"let the system use huge pages for the process; they save a little time and can keep a lot of memory"`
 }

@@ -2,7 +2,10 @@ package config
 
 import (
 	"fmt"
+	"log/slog"
 	"math"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,6 +28,9 @@ var poolerModes = []string{"transaction", "session", "statement"}
 
 func (m PoolerMode) String() string { return poolerModes[m] }
 
+// MarshalText implements encoding.TextMarshaler.
+func (m PoolerMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (m *PoolerMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, b, poolerModes) }
 
@@ -42,6 +48,9 @@ const (
 var authTypes = []string{"scram", "md5", "trust", "plain"}
 
 func (a AuthType) String() string { return authTypes[a] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (a AuthType) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (a *AuthType) UnmarshalText(b []byte) error { return unmarshalEnum(a, b, authTypes) }
@@ -61,13 +70,14 @@ var recoveries = []string{"recover", "rollback_only", "drop"}
 
 func (r Recovery) String() string { return recoveries[r] }
 
+// MarshalText implements encoding.TextMarshaler.
+func (r Recovery) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (r *Recovery) UnmarshalText(b []byte) error { return unmarshalEnum(r, b, recoveries) }
 
-// unmarshalEnum finds a name; PgDog's environment spells rollback_only without its
-// underscore and any name in any case.
+// unmarshalEnum finds a name, in whatever way it is spelt.
 func unmarshalEnum[T ~uint8](v *T, b []byte, names []string) error {
-	plain := func(s string) string { return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s)) }
 	for i, name := range names {
 		if plain(name) == plain(string(b)) {
 			*v = T(i)
@@ -75,4 +85,36 @@ func unmarshalEnum[T ~uint8](v *T, b []byte, names []string) error {
 		}
 	}
 	return fmt.Errorf("%q is none of %s", b, strings.Join(names, ", "))
+}
+
+// plain is a name in lower case and without what parts its words: PgDog takes
+// rollbackonly for rollback_only, and any case, in the environment.
+func plain(s string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
+}
+
+var logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
+
+// Level returns the least severity that is logged. "off" is above all there are.
+func (g *General) Level() slog.Level {
+	level, _ := parseLevel(g.LogLevel)
+	return level
+}
+
+// parseLevel reads a level, or a list of them as "info,module=debug", of which the one
+// for everything counts. ok is false if there is none, and the level is then info.
+func parseLevel(text string) (level slog.Level, ok bool) {
+	for _, filter := range strings.Split(text, ",") {
+		i := slices.Index(logLevels, strings.ToLower(strings.TrimSpace(filter)))
+		if i >= 0 {
+			// Levels are 4 apart, trace is as far below debug, and off above error.
+			return slog.LevelDebug + slog.Level(4*(i-1)), true
+		}
+	}
+	return slog.LevelInfo, false
+}
+
+// socketPath is where libpq looks for the Unix socket of a port in a folder.
+func socketPath(dir string, port int) string {
+	return filepath.Join(dir, fmt.Sprintf(".s.PGSQL.%d", port))
 }

@@ -2,101 +2,130 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
 
+// databaseURL is a URL that makes a database and a user, and where it comes from.
+type databaseURL struct{ from, text string }
+
 // databaseURLs returns the URLs of the command line and, behind them, of the
 // environment.
-func (d *decoder) databaseURLs(src Source) []string {
-	urls := append([]string(nil), src.DatabaseURLs...)
+func (d *decoder) databaseURLs(src Source) []databaseURL {
+	var urls []databaseURL
+	for i, text := range src.DatabaseURLs {
+		urls = append(urls, databaseURL{"database URL " + strconv.Itoa(i+1), text})
+	}
 	for i := 1; ; i++ {
-		u, ok := d.env("PGDOG_DATABASE_URL_" + strconv.Itoa(i))
-		if !ok {
+		name := "PGDOG_DATABASE_URL_" + strconv.Itoa(i)
+		text, ok := d.env(name)
+		if !ok || text == "" {
 			return urls
 		}
-		urls = append(urls, u)
+		urls = append(urls, databaseURL{name, text})
 	}
 }
 
-// urlOnDatabase are the query parameters that belong to the database; the others
-// belong to its user as well.
-var urlOnDatabase = map[string]bool{"database_name": true, "role": true, "shard": true}
+// The query parameters of a database URL, by the table whose key they are.
+var (
+	databaseParameters = []string{"database_name", "role", "shard", "user", "password"}
+	userParameters     = []string{"pool_size", "min_pool_size", "pooler_mode", "statement_timeout", "idle_timeout", "read_only", "server_lifetime", "server_lifetime_jitter"}
+)
 
-// fromURLs makes a database and a user of each URL.
-func (d *decoder) fromURLs(c *Config, urls []string) {
-	for i, text := range urls {
-		at := place{file: "database URL " + strconv.Itoa(i+1)}
-		db, u, err := d.fromURL(at, text)
+// fromURLs makes a database and a user of each URL, but no two that are the same.
+func (d *decoder) fromURLs(c *Config, urls []databaseURL) {
+	for _, u := range urls {
+		dbTable, userTable, err := d.split(u)
 		if err != nil {
-			d.problem(at, "", "", "%v", err)
+			d.problem(place{file: u.from}, "", "", "%v", err)
 			continue
 		}
-		c.Databases = append(c.Databases, db)
-		c.Users = append(c.Users, u)
+		var db Database
+		var user User
+		d.fill(tableNamed("databases"), dbTable, &db)
+		d.fill(tableNamed("users"), userTable, &user)
+		if !slices.ContainsFunc(c.Databases, func(other Database) bool { return reflect.DeepEqual(other, db) }) {
+			c.Databases, d.databases = append(c.Databases, db), append(d.databases, dbTable)
+		}
+		if !slices.ContainsFunc(c.Users, func(other User) bool { return reflect.DeepEqual(other, user) }) {
+			c.Users, d.users = append(c.Users, user), append(d.users, userTable)
+		}
 	}
 }
 
-func (d *decoder) fromURL(at place, text string) (db Database, u User, err error) {
-	parsed, err := url.Parse(text)
+// split turns a URL into what the files would hold. Its errors do not show the URL,
+// which has a password in it.
+func (d *decoder) split(u databaseURL) (db, user rawTable, err error) {
+	db, user = rawTable{file: u.from}, rawTable{file: u.from}
+	parsed, err := url.Parse(u.text)
 	if err != nil {
-		return db, u, fmt.Errorf("this is not a URL") // the error would show the password
+		return db, user, fmt.Errorf("this is not a URL; characters that mean something in one are written as %%XX")
 	}
 	if parsed.Scheme != "postgres" && parsed.Scheme != "postgresql" {
-		return db, u, fmt.Errorf("a database URL starts with postgres:// or postgresql://, not %q", parsed.Scheme)
+		return db, user, fmt.Errorf("a database URL starts with postgres:// or postgresql://")
 	}
 	name := strings.TrimPrefix(parsed.Path, "/")
-	if name == "" || parsed.Hostname() == "" || parsed.User == nil {
-		return db, u, fmt.Errorf("a database URL has a user, a host and a database: postgres://user:password@host:port/database")
+	if name == "" || parsed.Hostname() == "" || parsed.User.Username() == "" {
+		return db, user, fmt.Errorf("a database URL has a user, a host and a database: postgres://user:password@host:port/database")
 	}
-	password, _ := parsed.User.Password()
-	dbTable := map[string]any{"name": name, "host": parsed.Hostname()}
+	db.values = map[string]any{"name": name, "host": parsed.Hostname()}
 	if p := parsed.Port(); p != "" {
-		dbTable["port"], _ = strconv.ParseInt(p, 10, 64) // url.Parse has checked it
-	}
-	userTable := map[string]any{"name": parsed.User.Username(), "database": name, "password": password}
-	for k, values := range parsed.Query() {
-		value, table := values[len(values)-1], userTable
-		if urlOnDatabase[k] || k == "user" || k == "password" {
-			table = dbTable
+		if db.values["port"], err = strconv.ParseInt(p, 10, 64); err != nil {
+			return db, user, fmt.Errorf("%s is no port", p)
 		}
-		v, err := typed(table, k, value, dbTable)
-		if err != nil {
-			return db, u, err
-		}
-		table[k] = v
 	}
-	d.table("databases", rawTable{place: at, values: dbTable}, &db, false)
-	d.table("users", rawTable{place: at, values: userTable}, &u, false)
-	return db, u, nil
+	user.values = map[string]any{"name": parsed.User.Username(), "database": name}
+	if password, ok := parsed.User.Password(); ok {
+		user.values["password"] = password
+	}
+	query, err := url.ParseQuery(parsed.RawQuery)
+	if err != nil {
+		return db, user, fmt.Errorf("what stands behind the question mark is not name=value&name=value")
+	}
+	for _, k := range slices.Sorted(maps.Keys(query)) {
+		d.parameter(db, user, k, query.Get(k))
+	}
+	return db, user, nil
 }
 
-// typed turns the text of a query parameter into what a TOML file would hold.
-func typed(table map[string]any, name, text string, dbTable map[string]any) (any, error) {
-	t := reflect.TypeFor[User]()
-	if reflect.ValueOf(table).Pointer() == reflect.ValueOf(dbTable).Pointer() {
-		t = reflect.TypeFor[Database]()
+// parameter puts a query parameter into the table whose key it is.
+func (d *decoder) parameter(db, user rawTable, name, text string) {
+	at := place{file: db.file}
+	switch {
+	case slices.Contains(databaseParameters, name):
+		d.typed(db, tableNamed("databases"), name, text)
+	case slices.Contains(userParameters, name):
+		d.typed(user, tableNamed("users"), name, text)
+	case name == "sslmode" && slices.Contains([]string{"disable", "allow", "prefer"}, text):
+		// Servers are reached without TLS, which these allow.
+	case name == "sslmode":
+		d.problem(at, name, "", "TLS to servers is not implemented yet, and to ignore %q would mislead: remove it", text)
+	default:
+		d.problem(at, name, nearest(name, append(slices.Clone(databaseParameters), userParameters...)), "unknown parameter")
 	}
-	for _, k := range keysOf(t) {
-		if k.name != name {
-			continue
+}
+
+// typed puts the text of a query parameter into a table as what a TOML file would
+// hold.
+func (d *decoder) typed(raw rawTable, kind table, name, text string) {
+	k, _ := find(keysOf(kind.typ), name)
+	t := kind.typ.Field(k.index).Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	raw.values[name] = text
+	switch {
+	case t.Kind() == reflect.Bool:
+		if b, err := parseBool(text); err == nil {
+			raw.values[name] = b
 		}
-		ft := t.Field(k.index).Type
-		if ft.Kind() == reflect.Pointer {
-			ft = ft.Elem()
-		}
-		switch {
-		case ft.Kind() == reflect.Bool:
-			return parseBool(text)
-		case ft.Kind() == reflect.Int || ft.Kind() == reflect.Int64:
-			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				return nil, fmt.Errorf("parameter %s: %q is not a number", name, text)
-			}
-			return n, nil
+	case t.Kind() == reflect.Int || t == durationType:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			raw.values[name] = n
 		}
 	}
-	return text, nil
 }

@@ -1,0 +1,138 @@
+package config
+
+import (
+	"strings"
+)
+
+// check looks for what is wrong with a configuration whose keys and values are all
+// right each for itself.
+func (d *decoder) check(c *Config, general rawTable) {
+	d.checkGeneral(c, general)
+	d.checkDatabases(c)
+	d.checkUsers(c)
+	d.checkReach(c)
+}
+
+// maxsocketPath is the longest path of a Unix socket that Linux takes
+// (sockaddr_un.sun_path, less the final zero).
+const maxsocketPath = 107
+
+func (d *decoder) checkGeneral(c *Config, raw rawTable) {
+	g := &c.General
+	if path := socketPath(g.UnixSocketDir, g.Port); g.UnixSocketDir != "" && len(path) > maxsocketPath {
+		d.problem(raw.placeOf("unix_socket_dir"), "general.unix_socket_dir", "",
+			"%s is longer than the %d bytes that a Unix socket's path may have", path, maxsocketPath)
+	}
+	if _, ok := parseLevel(g.LogLevel); !ok {
+		d.warn(raw.placeOf("log_level"), "general.log_level", "%q has none of %s for everything, so info is used%s",
+			g.LogLevel, strings.Join(logLevels, ", "), didYouMean(g.LogLevel, logLevels))
+	}
+}
+
+func (d *decoder) checkDatabases(c *Config) {
+	for i := range c.Databases {
+		db, at := &c.Databases[i], d.databases[i].place()
+		if db.Name == "" {
+			continue // told already
+		}
+		d.checkSizes(d.databases[i], "databases", db.PoolSize, db.MinPoolSize)
+		if db.Name == c.Admin.Name {
+			d.warn(at, "databases.name", "clients that ask for database %q get the console, whose name it is", db.Name)
+		}
+		used := c.host(db.Name)
+		switch {
+		case used.Role == "replica" && used == db:
+			d.warn(at, "databases.role", "database %q has replicas only: everything goes to %s, where no statement can write", db.Name, db.Host)
+		case used == db && db.Role == "auto":
+			d.warn(at, "databases.role", "roles are not found out yet: %s counts as the primary of database %q", db.Host, db.Name)
+		case used == db:
+		case db.Role == "replica":
+			d.warn(at, "databases.role", "reads are not sent to replicas yet: everything for database %q goes to its %s %s, and nothing to %s",
+				db.Name, used.Role, used.Host, db.Host)
+		case db.Role == "auto":
+			d.warn(at, "databases.role", "roles are not found out yet: everything for database %q goes to %s, and nothing to %s", db.Name, used.Host, db.Host)
+		default:
+			d.warn(at, "databases", "database %q has several primaries: everything goes to the first, %s", db.Name, used.Host)
+		}
+	}
+}
+
+// checkSizes complains about a minimum that does not fit into its pool.
+func (d *decoder) checkSizes(raw rawTable, table string, size, least *int) {
+	if size != nil && least != nil && *least > *size {
+		d.warn(raw.placeOf("min_pool_size"), table+".min_pool_size", "%d is above pool_size, which is %d and holds", *least, *size)
+	}
+}
+
+func (d *decoder) checkUsers(c *Config) {
+	seen := map[login]bool{}
+	var databases []string
+	for _, db := range c.Databases {
+		databases = append(databases, db.Name)
+	}
+	for i := range c.Users {
+		u, raw := &c.Users[i], d.users[i]
+		if u.Name == "" {
+			continue // told already
+		}
+		d.checkSizes(raw, "users", u.PoolSize, u.MinPoolSize)
+		d.checkPassword(c, u, raw)
+		names := u.databases(c)
+		if len(names) == 0 {
+			d.warn(raw.place(), "users", "user %q may use no database: set database, databases or all_databases", u.Name)
+		}
+		for _, name := range names {
+			if !c.HasDatabase(name) {
+				d.warn(raw.placeOf("database", "databases"), "users.database", "user %q is for database %q, which is not in [[databases]]%s",
+					u.Name, name, didYouMean(name, databases))
+			}
+			if seen[login{u.Name, name}] {
+				d.warn(raw.place(), "users", "user %q is there more than once for database %q: the first entry is used", u.Name, name)
+			}
+			seen[login{u.Name, name}] = true
+		}
+	}
+}
+
+// checkPassword looks at how clients log in as a user, and its servers.
+func (d *decoder) checkPassword(c *Config, u *User, raw rawTable) {
+	at := raw.placeOf("password_hash")
+	isScram, isMD5 := strings.HasPrefix(u.PasswordHash, "SCRAM-SHA-256$"), strings.HasPrefix(u.PasswordHash, "md5") && len(u.PasswordHash) == 35
+	auth, hasPassword := c.General.AuthType, len(u.passwords()) > 0
+	switch {
+	case u.PasswordHash != "" && !isScram && !isMD5:
+		d.problem(at, "users.password_hash", "", "this is no SCRAM verifier; make one with: pgebb hash")
+		return
+	case auth == AuthTrust:
+	case u.PasswordHash == "" && !hasPassword:
+		d.warn(raw.place(), "users", "user %q has no password, so nobody can log in as it (auth_type is %s)", u.Name, auth)
+	case hasPassword:
+	case isScram && auth == AuthMD5, isMD5 && auth == AuthScram:
+		d.warn(at, "users.password_hash", "auth_type %s cannot be checked against this kind of hash, so nobody can log in as %q", auth, u.Name)
+	}
+	if u.PasswordHash == "" || hasPassword || u.ServerPassword != "" {
+		return
+	}
+	for _, name := range u.databases(c) {
+		if db := c.host(name); db != nil && db.Password == "" {
+			d.warn(at, "users.password_hash", "the servers of user %q have no password, since a hash is none: without server_password Postgres must let them in without", u.Name)
+		}
+	}
+}
+
+// checkReach looks for what nobody can use.
+func (d *decoder) checkReach(c *Config) {
+	reached := map[string]bool{}
+	for _, p := range c.pools {
+		reached[p.Database] = true
+	}
+	for i, db := range c.Databases {
+		if db.Name != "" && !reached[db.Name] {
+			d.warn(d.databases[i].place(), "databases.name", "no user may use database %q", db.Name)
+			reached[db.Name] = true
+		}
+	}
+	if len(c.pools) == 0 && len(c.Databases) == 0 {
+		d.warn(place{}, "", "there is no database, so there is nothing that clients can use but the console")
+	}
+}
