@@ -17,7 +17,9 @@ func (c *Client) checkedOut(s *backend.Server) {
 	if c.state == stateWaiting {
 		c.totals.wait += now - c.mark
 	}
-	c.pool.Counters(c.Loop()).Checkouts++
+	if c.start == nil {
+		c.pool.Counters(c.Loop()).Checkouts++ // a login is none that the client asked for
+	}
 	c.mark, c.began = now, now
 	c.queries = s.Totals.Queries
 	c.busy = false

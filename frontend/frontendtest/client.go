@@ -232,10 +232,7 @@ func (c *Client) Query(sql string) (rows []string, err error) {
 	if err := c.Say(&pgproto3.Query{String: sql}); err != nil {
 		return nil, err
 	}
-	got, err := c.Until(wire.ReadyForQuery)
-	if err != nil {
-		return nil, err
-	}
+	got, end := c.Until(wire.ReadyForQuery)
 	for _, m := range got {
 		switch m.Type {
 		case wire.ErrorResponse:
@@ -250,7 +247,7 @@ func (c *Client) Query(sql string) (rows []string, err error) {
 			}
 		}
 	}
-	return rows, nil
+	return rows, end
 }
 
 // Reset closes the connection with a reset.

@@ -96,7 +96,7 @@ func showFields(m Message) string {
 		switch b[0] {
 		case 'F', 'L', 'R', 'S':
 		default:
-			parts = append(parts, fmt.Sprintf("%c=%s", b[0], quoted(value)))
+			parts = append(parts, fmt.Sprintf("%c=%q", b[0], value))
 		}
 		b = rest
 	}
