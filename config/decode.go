@@ -12,12 +12,14 @@ import (
 type decoder struct {
 	env      func(string) (string, bool)
 	problems Problems
-	repeats  map[string]*repeat // of warnings, by key and text
+	repeats  map[string]*repeat // of warnings, by file, key and text
 
+	broken           bool       // a file could not be read, so much may be missing
 	databases, users []rawTable // what those of the configuration were made of
 }
 
-// repeat is a warning that holds for several places; only the first is told.
+// repeat is a warning that holds for several places of a file; only the first is
+// told.
 type repeat struct{ index, more int }
 
 func (d *decoder) problem(at place, key, suggestion, format string, args ...any) {
@@ -27,7 +29,7 @@ func (d *decoder) problem(at place, key, suggestion, format string, args ...any)
 }
 
 func (d *decoder) warn(at place, key, format string, args ...any) {
-	text := key + "\x00" + fmt.Sprintf(format, args...)
+	text := at.file + "\x00" + key + "\x00" + fmt.Sprintf(format, args...)
 	if r := d.repeats[text]; r != nil {
 		r.more++
 		return

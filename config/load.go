@@ -23,6 +23,11 @@ func Load(src Source) (*Config, Problems) {
 		d.env = func(string) (string, bool) { return "", false }
 	}
 	main, users := d.readFile(src.ConfigPath), d.readFile(src.UsersPath)
+	return d.config(main, users, src.DatabaseURLs), d.result()
+}
+
+// config makes a configuration of two files and what the environment adds.
+func (d *decoder) config(main, users rawTable, databaseURLs []string) *Config {
 	c := &Config{}
 	d.checkTables(main, configFile)
 	d.checkTables(users, usersFile)
@@ -31,15 +36,17 @@ func Load(src Source) (*Config, Problems) {
 	d.fill(tableNamed("tcp"), d.one(main, "tcp"), &c.TCP)
 	d.fill(tableNamed("memory"), d.one(main, "memory"), &c.Memory)
 	d.admin(c, main, users)
-	if urls := d.databaseURLs(src); len(urls) > 0 {
+	if urls := d.databaseURLs(databaseURLs); len(urls) > 0 {
 		d.fromURLs(c, urls)
 	} else {
 		d.lists(c, main, users)
 	}
 	d.mirroring()
 	c.index()
-	d.check(c, general)
-	return c, d.result()
+	if !d.broken {
+		d.check(c, general)
+	}
+	return c
 }
 
 // checkTables looks for what is not to be in a file, and at the tables whose

@@ -68,6 +68,7 @@ func (d *decoder) readFile(path string) rawTable {
 		if errors.As(err, &pe) {
 			err = pe.Err // the path is told anyway
 		}
+		d.broken = true
 		d.problem(place{file: path}, "", "", "the file cannot be read: %v", err)
 		return rawTable{file: path}
 	}
@@ -85,6 +86,7 @@ func (d *decoder) parse(path, text string) rawTable {
 				message = strings.TrimPrefix(pe.Error(), "toml: ")
 			}
 		}
+		d.broken = true
 		d.problem(at, "", "", "this is not TOML: %s", message)
 		f.values = nil
 		return f

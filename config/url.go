@@ -13,11 +13,11 @@ import (
 // databaseURL is a URL that makes a database and a user, and where it comes from.
 type databaseURL struct{ from, text string }
 
-// databaseURLs returns the URLs of the command line and, behind them, of the
+// databaseURLs returns the URLs that were given and, behind them, those of the
 // environment.
-func (d *decoder) databaseURLs(src Source) []databaseURL {
+func (d *decoder) databaseURLs(given []string) []databaseURL {
 	var urls []databaseURL
-	for i, text := range src.DatabaseURLs {
+	for i, text := range given {
 		urls = append(urls, databaseURL{"database URL " + strconv.Itoa(i+1), text})
 	}
 	for i := 1; ; i++ {

@@ -66,27 +66,28 @@ func StartPgebb(o Options) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for pgebb: %w", err)
 	}
-	port, err := FreePort()
-	if err != nil {
+	p := &Process{Host: "127.0.0.1", Dir: dir}
+	if err := p.start(o); err != nil {
+		os.RemoveAll(dir)
 		return nil, err
 	}
-	p := &Process{Host: "127.0.0.1", Port: port, Dir: dir, done: make(chan struct{})}
+	return p, nil
+}
+
+func (p *Process) start(o Options) (err error) {
+	if p.Port, err = FreePort(); err != nil {
+		return err
+	}
 	if err := p.Configure(o); err != nil {
-		return nil, err
+		return err
 	}
-	p.cmd = exec.Command(o.Binary, "-c", filepath.Join(dir, "pgdog.toml"), "-u", filepath.Join(dir, "users.toml"), "run")
-	p.cmd.Env = append(os.Environ(), append([]string{"GORACE=halt_on_error=1 exitcode=66"}, o.Env...)...)
+	p.cmd = exec.Command(o.Binary, "-c", filepath.Join(p.Dir, "pgdog.toml"), "-u", filepath.Join(p.Dir, "users.toml"), "run")
+	p.cmd.Env = append(os.Environ(), append([]string{"GORACE=halt_on_error=1 exitcode=66 atexit_sleep_ms=0"}, o.Env...)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting pgebb: %w", err)
+	if p.ended, err = startBound(p.cmd, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("starting %s: %w", o.Binary, err)
 	}
-	go func() {
-		_ = p.cmd.Wait()
-		p.exitCode = p.cmd.ProcessState.ExitCode()
-		close(p.done)
-	}()
-	return p, p.wait()
+	return p.wait()
 }
 
 // Configure writes the configuration files; a reload makes pgebb read them.
@@ -100,10 +101,13 @@ func (p *Process) Configure(o Options) error {
 	return errors.Join(err, os.WriteFile(filepath.Join(p.Dir, "users.toml"), []byte(o.Users), 0o600))
 }
 
+// wait returns when pgebb accepts: at its Unix socket, which it opens last and which,
+// unlike the port, cannot be somebody else's.
 func (p *Process) wait() error {
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		if conn, err := net.Dial("tcp", p.Address()); err == nil {
+		conn, err := net.Dial("unix", filepath.Join(p.Dir, ".s.PGSQL."+strconv.Itoa(p.Port)))
+		if err == nil {
 			return conn.Close()
 		}
 		select {
@@ -112,7 +116,9 @@ func (p *Process) wait() error {
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("pgebb does not get ready:\n%s", p.Log())
+			_ = p.Signal(syscall.SIGKILL) // fails if it has ended
+			<-p.ended
+			return fmt.Errorf("pgebb does not get ready: %w\n%s", err, p.Log())
 		}
 	}
 }

@@ -193,7 +193,7 @@ func (s *Server) wait() error {
 		select {
 		case <-s.done:
 			log, _ := os.ReadFile(filepath.Join(s.data, "log")) // to show what there is
-			return fmt.Errorf("the Postgres has ended at its start:\n%s", log)
+			return fmt.Errorf("the Postgres in %s has ended at its start:\n%s", s.data, log)
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
@@ -205,7 +205,11 @@ func (s *Server) wait() error {
 
 // URL is how to connect to a database as the superuser.
 func (s *Server) URL(database string) string {
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(s.User, s.Password), Host: net.JoinHostPort(s.Host, strconv.Itoa(s.Port)), Path: "/" + database}
+	return postgresURL(s.Host, s.Port, database, s.User, s.Password)
+}
+
+func postgresURL(host string, port int, database, user, password string) string {
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(user, password), Host: net.JoinHostPort(host, strconv.Itoa(port)), Path: "/" + database}
 	u.RawQuery = "sslmode=disable"
 	return u.String()
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/pgebb/pgebb/internal/leak"
 )
 
 var (
@@ -24,19 +26,16 @@ var (
 	buildErr error
 )
 
-// Main runs a package's tests and then stops what they have started. It is to be
-// called by TestMain.
+// Main runs a package's tests, stops what they have started, and exits: not with 0 if
+// they have left goroutines or descriptors behind. It is to be called by TestMain.
 func Main(m *testing.M) {
-	code := m.Run()
-	sharing.Lock()
-	defer sharing.Unlock()
-	if started {
-		shared.Stop()
-	}
-	if binary != "" && os.Getenv(EnvBinary) == "" {
-		os.RemoveAll(filepath.Dir(binary))
-	}
-	os.Exit(code)
+	os.Exit(leak.Check(m, func() {
+		sharing.Lock()
+		defer sharing.Unlock()
+		if started {
+			shared.Stop()
+		}
+	}, sweep))
 }
 
 // ForTest returns the Postgres of this test binary: the one that [EnvURL] names, or one
@@ -108,7 +107,7 @@ func (s *Server) Database(tb testing.TB) string {
 func Pgebb(tb testing.TB, o Options) *Process {
 	tb.Helper()
 	if o.Binary == "" {
-		o.Binary = build(tb)
+		o.Binary = Binary(tb)
 	}
 	p, err := StartPgebb(o)
 	if err != nil {
@@ -134,20 +133,21 @@ func (s *Server) Options(database, mode string, size int) Options {
 	}
 }
 
-// build builds pgebb once per test binary.
-func build(tb testing.TB) string {
+// Binary is the path of the pgebb to test: the one that [EnvBinary] names, or one that
+// is built now, once per test binary, with the race detector if the test has it.
+func Binary(tb testing.TB) string {
 	tb.Helper()
 	building.Do(func() {
 		if binary = os.Getenv(EnvBinary); binary != "" {
 			return
 		}
-		dir, err := os.MkdirTemp("/tmp", "pgebb-bin-")
+		dir, err := tempDir("pgebb-bin-")
 		if err != nil {
 			buildErr = err
 			return
 		}
 		binary = filepath.Join(dir, "pgebb")
-		args := []string{"build", "-o", binary}
+		args := []string{"build", "-buildvcs=false", "-o", binary}
 		if raceEnabled {
 			args = append(args, "-race")
 		}

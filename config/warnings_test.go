@@ -1,0 +1,71 @@
+package config
+
+import "testing"
+
+func TestWarnings(t *testing.T) {
+	const scram = "SCRAM-SHA-256$4096:c2FsdA==$a:b"
+	const md5 = "md5aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	for _, test := range []struct{ name, config, users, want string }{
+		{"keys that are ignored, once each", `[general]
+query_parser = "on"
+dry_run = true
+` + oneDatabase + "lb_weight = 1\n[[databases]]\nname = 'b'\nhost = 'h'\nlb_weight = 1\n", "[[users]]\nname = 'ann'\nall_databases = true\npassword = 'x'\n", `
+			warning: pgdog.toml:2: general.query_parser: this is not implemented yet and is ignored
+			warning: pgdog.toml:3: general.dry_run: this is not supported and is ignored
+			warning: pgdog.toml:7: databases.lb_weight: this is not implemented yet and is ignored (and 1 more of these)`},
+		{"tables that are ignored", oneDatabase + `
+[replication]
+pg_dump_path = "/bin/pg_dump"
+pg_dmp_path = 1
+[replica_lag]
+check_interval = 1000
+[otel]
+endpoint = "http://x"
+headers = {a = "b"}
+[[query_parsers]]
+database = "app"
+level = "off"
+`, oneUser, `
+			warning: pgdog.toml:6: replication.pg_dump_path: this is not supported and is ignored
+			warning: pgdog.toml:7: replication.pg_dmp_path: unknown key; did you mean "pg_dump_path"?
+			warning: pgdog.toml:11: otel.endpoint: this is not implemented yet and is ignored
+			warning: pgdog.toml:15: query_parsers.level: this is not implemented yet and is ignored`},
+		{"replicas beside a primary", "[[databases]]\nname = 'app'\nhost = 'r'\nrole = 'replica'\n" + oneDatabase, oneUser, `
+			warning: pgdog.toml:1: databases.role: reads are not sent to replicas yet: everything for database "app" goes to its primary db, and nothing to r`},
+		{"replicas only", "[[databases]]\nname = 'app'\nhost = 'r'\nrole = 'replica'\n[[databases]]\nname = 'app'\nhost = 's'\nrole = 'replica'\n", oneUser, `
+			warning: pgdog.toml:1: databases.role: database "app" has replicas only: everything goes to r, where no statement can write
+			warning: pgdog.toml:5: databases.role: reads are not sent to replicas yet: everything for database "app" goes to its replica r, and nothing to s`},
+		{"roles to find out", "[[databases]]\nname = 'app'\nhost = 'a'\nrole = 'auto'\n[[databases]]\nname = 'app'\nhost = 'b'\nrole = 'auto'\n", oneUser, `
+			warning: pgdog.toml:1: databases.role: roles are not found out yet: a counts as the primary of database "app"
+			warning: pgdog.toml:5: databases.role: roles are not found out yet: everything for database "app" goes to a, and nothing to b`},
+		{"several primaries", oneDatabase + "[[databases]]\nname = 'app'\nhost = 'other'\n", oneUser, `
+			warning: pgdog.toml:4: databases: database "app" has several primaries: everything goes to the first, db`},
+		{"databases that cannot be reached", oneDatabase + "[[databases]]\nname = 'admin'\nhost = 'h'\n", oneUser, `
+			warning: pgdog.toml:4: databases.name: clients that ask for database "admin" get the console, whose name it is
+			warning: pgdog.toml:4: databases.name: no user may use database "admin"`},
+		{"users for no database", oneDatabase, oneUser + "[[users]]\nname = 'bob'\npassword = 'x'\n[[users]]\nname = 'eve'\npassword = 'x'\ndatabase = 'apq'\n", `
+			warning: users.toml:5: users: user "bob" may use no database: set database, databases or all_databases
+			warning: users.toml:11: users.database: user "eve" is for database "apq", which is not in [[databases]]; did you mean "app"?`},
+		{"users that are there twice", oneDatabase, oneUser + "[[users]]\nname = 'ann'\nall_databases = true\npassword = 'x'\n", `
+			warning: users.toml:5: users: user "ann" is there more than once for database "app": the first entry is used`},
+		{"minimum above size", oneDatabase + "pool_size = 2\nmin_pool_size = 3\n", oneUser, `
+			warning: pgdog.toml:5: databases.min_pool_size: 3 is above pool_size, which is 2 and holds`},
+		{"no password", oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\n", `
+			warning: users.toml:1: users: user "ann" has no password, so nobody can log in as it (auth_type is scram)`},
+		{"no password where none is needed", "[general]\nauth_type = 'trust'\n" + oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\n", ""},
+		{"a hash of another kind", "[general]\nauth_type = 'md5'\n" + oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\nserver_password = 'x'\npassword_hash = '" + scram + "'\n", `
+			warning: users.toml:5: users.password_hash: auth_type md5 cannot be checked against this kind of hash, so nobody can log in as "ann"`},
+		{"a hash of the other kind", oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\nserver_password = 'x'\npassword_hash = '" + md5 + "'\n", `
+			warning: users.toml:5: users.password_hash: auth_type scram cannot be checked against this kind of hash, so nobody can log in as "ann"`},
+		{"a hash that plain can check", "[general]\nauth_type = 'plain'\n" + oneDatabase + "password = 'x'\n", "[[users]]\nname = 'ann'\ndatabase = 'app'\npassword_hash = '" + md5 + "'\n", ""},
+		{"a hash and nothing for servers", oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\npassword_hash = '" + scram + "'\n", `
+			warning: users.toml:4: users.password_hash: the servers of user "ann" have no password, since a hash is none: without server_password Postgres must let them in without`},
+		{"no level", "[general]\nlog_level = 'inof'\n" + oneDatabase, oneUser, `
+			warning: pgdog.toml:2: general.log_level: "inof" has none of trace, debug, info, warn, error, off for everything, so info is used; did you mean "info"?`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, problems := loadText(t, test.config, test.users, nil)
+			expect(t, problems, test.want)
+		})
+	}
+}

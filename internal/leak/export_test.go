@@ -1,0 +1,5 @@
+package leak
+
+import "time"
+
+func SetPatience(d time.Duration) { patience = d }
