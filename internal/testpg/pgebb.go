@@ -33,13 +33,13 @@ type Options struct {
 
 // Process is a running pgebb.
 type Process struct {
-	Host     string
-	Port     int
-	Dir      string // of its files and its Unix socket
-	cmd      *exec.Cmd
-	log      logBuffer
-	done     chan struct{}
-	exitCode int
+	Host string
+	Port int
+	Dir  string // of its files and its Unix socket
+
+	cmd   *exec.Cmd
+	log   logBuffer
+	ended <-chan struct{}
 }
 
 // logBuffer takes what a process says.
@@ -62,9 +62,9 @@ func (l *logBuffer) String() string {
 
 // StartPgebb starts pgebb and returns when it accepts clients.
 func StartPgebb(o Options) (*Process, error) {
-	dir, err := os.MkdirTemp("/tmp", "pgebb-")
+	dir, err := tempDir("pgebb-")
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for pgebb: %w", err)
+		return nil, err
 	}
 	p := &Process{Host: "127.0.0.1", Dir: dir}
 	if err := p.start(o); err != nil {
@@ -111,8 +111,8 @@ func (p *Process) wait() error {
 			return conn.Close()
 		}
 		select {
-		case <-p.done:
-			return fmt.Errorf("pgebb has ended at its start (exit code %d):\n%s", p.exitCode, p.Log())
+		case <-p.ended:
+			return fmt.Errorf("pgebb has ended at its start (exit code %d):\n%s", p.ExitCode(), p.Log())
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
@@ -126,6 +126,11 @@ func (p *Process) wait() error {
 // Address is where clients connect to.
 func (p *Process) Address() string { return net.JoinHostPort(p.Host, strconv.Itoa(p.Port)) }
 
+// URL is how to connect to a database through it.
+func (p *Process) URL(database, user, password string) string {
+	return postgresURL(p.Host, p.Port, database, user, password)
+}
+
 // PID is the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
@@ -136,10 +141,10 @@ func (p *Process) Log() string { return p.log.String() }
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
 // Done is closed when it has ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
+func (p *Process) Done() <-chan struct{} { return p.ended }
 
 // ExitCode is its exit code; valid when Done is closed.
-func (p *Process) ExitCode() int { return p.exitCode }
+func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
 
 // Stop shuts it down gracefully, or kills it after a while, and removes its folder. The
 // error says how it has misbehaved.
@@ -147,10 +152,10 @@ func (p *Process) Stop() error {
 	defer os.RemoveAll(p.Dir)
 	_ = p.Signal(syscall.SIGINT) // if it has ended already, that shows below
 	select {
-	case <-p.done:
+	case <-p.ended:
 	case <-time.After(15 * time.Second):
 		_ = p.Signal(syscall.SIGQUIT)
-		<-p.done
+		<-p.ended
 		return fmt.Errorf("pgebb does not shut down:\n%s", p.Log())
 	}
 	log := p.Log()
@@ -159,51 +164,8 @@ func (p *Process) Stop() error {
 			return fmt.Errorf("pgebb says %q:\n%s", bad, log)
 		}
 	}
-	if p.exitCode != 0 {
-		return fmt.Errorf("pgebb ended with exit code %d:\n%s", p.exitCode, log)
+	if p.ExitCode() != 0 {
+		return fmt.Errorf("pgebb ended with exit code %d:\n%s", p.ExitCode(), log)
 	}
 	return nil
-}
-
-// CPUTime is the processor time of a process and all its threads that live.
-func CPUTime(pid int) (time.Duration, error) {
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	if err != nil || len(tasks) == 0 {
-		return 0, fmt.Errorf("process %d is not there", pid)
-	}
-	var sum int64
-	for _, task := range tasks {
-		b, err := os.ReadFile(task)
-		if err != nil {
-			continue // the thread has ended
-		}
-		ns, err := strconv.ParseInt(strings.Fields(string(b))[0], 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("reading %s: %w", task, err)
-		}
-		sum += ns
-	}
-	return time.Duration(sum), nil
-}
-
-// RSS is the resident set size of a process in bytes.
-func RSS(pid int) (int64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0, fmt.Errorf("process %d is not there: %w", pid, err)
-	}
-	pages, err := strconv.ParseInt(strings.Fields(string(b))[1], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("reading statm: %w", err)
-	}
-	return pages * int64(os.Getpagesize()), nil
-}
-
-// OpenFDs is the number of descriptors that a process has open.
-func OpenFDs(pid int) (int, error) {
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		return 0, fmt.Errorf("process %d is not there: %w", pid, err)
-	}
-	return len(entries), nil
 }

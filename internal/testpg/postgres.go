@@ -20,7 +20,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,35 +43,14 @@ type Server struct {
 	Password string
 	User     string // a superuser
 
-	data string // folder of all, empty if it was running already
-	cmd  *exec.Cmd
-	done chan struct{}
+	data  string // folder of all, empty if it was running already
+	cmd   *exec.Cmd
+	ended <-chan struct{}
 }
 
-// BinDir finds the folder with Postgres's programs.
-func BinDir() (string, error) {
-	if path, err := exec.LookPath("pg_ctl"); err == nil {
-		return filepath.Dir(path), nil
-	}
-	var found []string
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/libexec/postgresql*", "/opt/homebrew/opt/postgresql*/bin"} {
-		dirs, _ := filepath.Glob(pattern) // the pattern is good
-		for _, dir := range dirs {
-			if _, err := os.Stat(filepath.Join(dir, "initdb")); err == nil {
-				found = append(found, dir)
-			}
-		}
-	}
-	if len(found) == 0 {
-		return "", errors.New("the programs of Postgres (initdb, postgres) were not found; run scripts/ensure-postgres.sh")
-	}
-	slices.Sort(found)
-	return found[len(found)-1], nil
-}
-
-// unprivileged makes a command run as somebody other than root, and die with us.
+// unprivileged makes a command run as somebody other than root.
 func unprivileged(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if os.Getuid() != 0 {
 		return nil
 	}
@@ -94,16 +72,6 @@ func nobody() (uid, gid uint32, err error) {
 	return uint32(id), uint32(group), errors.Join(err1, err2)
 }
 
-// FreePort finds a loopback port that nobody listens at.
-func FreePort() (int, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("finding a free port: %w", err)
-	}
-	defer ln.Close()
-	return ln.Addr().(*net.TCPAddr).Port, nil
-}
-
 // Start makes a database cluster in a temporary folder and starts a Postgres on it.
 // settings are lines for postgresql.conf.
 func Start(settings ...string) (*Server, error) {
@@ -111,11 +79,15 @@ func Start(settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("/tmp", "pgebb-pg-")
+	dir, err := tempDir("pgebb-pg-")
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for Postgres: %w", err)
+		return nil, err
 	}
-	s := &Server{Host: "127.0.0.1", Dir: dir, User: "postgres", Password: Password, data: dir, done: make(chan struct{})}
+	s := &Server{Host: "127.0.0.1", Dir: dir, User: "postgres", Password: Password, data: dir}
+	if err := s.initialize(bin); err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
 	if err := s.start(bin, settings); err != nil {
 		os.RemoveAll(dir)
 		return nil, err
@@ -123,7 +95,8 @@ func Start(settings ...string) (*Server, error) {
 	return s, nil
 }
 
-func (s *Server) start(bin string, settings []string) error {
+// initialize makes the database cluster.
+func (s *Server) initialize(bin string) error {
 	if os.Getuid() == 0 {
 		uid, gid, err := nobody()
 		if err != nil {
@@ -140,8 +113,7 @@ func (s *Server) start(bin string, settings []string) error {
 	if err := os.WriteFile(passwords, []byte(Password+"\n"), 0o644); err != nil {
 		return fmt.Errorf("preparing Postgres: %w", err)
 	}
-	data := filepath.Join(s.data, "data")
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", s.User, "--pwfile", passwords, "-E", "UTF8",
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", filepath.Join(s.data, "data"), "-U", s.User, "--pwfile", passwords, "-E", "UTF8",
 		"--locale=C", "--auth-local=trust", "--auth-host=scram-sha-256", "--no-sync")
 	if err := unprivileged(initdb); err != nil {
 		return err
@@ -150,12 +122,16 @@ func (s *Server) start(bin string, settings []string) error {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
+	return nil
+}
+
+func (s *Server) start(bin string, settings []string) error {
 	port, err := FreePort()
 	if err != nil {
 		return err
 	}
 	s.Port = port
-	args := []string{"-D", data, "-p", strconv.Itoa(port), "-k", s.Dir, "-c", "listen_addresses=127.0.0.1"}
+	args := []string{"-D", filepath.Join(s.data, "data"), "-p", strconv.Itoa(port), "-k", s.Dir, "-c", "listen_addresses=127.0.0.1"}
 	for _, setting := range append([]string{
 		"fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=64MB", "max_connections=300",
 		"log_min_messages=fatal", "autovacuum=off", "timezone=UTC", "log_timezone=UTC", "max_wal_size=256MB",
@@ -173,10 +149,9 @@ func (s *Server) start(bin string, settings []string) error {
 	}
 	defer log.Close()
 	s.cmd.Stdout, s.cmd.Stderr = log, log
-	if err := s.cmd.Start(); err != nil {
+	if s.ended, err = startBound(s.cmd, syscall.SIGQUIT); err != nil {
 		return fmt.Errorf("starting Postgres: %w", err)
 	}
-	go func() { _ = s.cmd.Wait(); close(s.done) }()
 	return s.wait()
 }
 
@@ -191,7 +166,7 @@ func (s *Server) wait() error {
 			return conn.Close(context.Background())
 		}
 		select {
-		case <-s.done:
+		case <-s.ended:
 			log, _ := os.ReadFile(filepath.Join(s.data, "log")) // to show what there is
 			return fmt.Errorf("the Postgres in %s has ended at its start:\n%s", s.data, log)
 		case <-time.After(20 * time.Millisecond):
@@ -219,12 +194,12 @@ func (s *Server) Stop() {
 	if s.cmd == nil {
 		return
 	}
-	_ = s.cmd.Process.Signal(syscall.SIGQUIT) // immediate shutdown, children included
+	_ = s.cmd.Process.Signal(syscall.SIGQUIT) // immediate shutdown, children included; fails if it has ended
 	select {
-	case <-s.done:
+	case <-s.ended:
 	case <-time.After(10 * time.Second):
 		_ = s.cmd.Process.Kill()
-		<-s.done
+		<-s.ended
 	}
 	os.RemoveAll(s.data)
 }
