@@ -26,8 +26,8 @@ def main(mode):
         assert [c.fetchone()[0] for c in cursors] == list(range(50))
         try:
             with conn.pipeline():
-                conn.execute("SELECT 1/0")
-                conn.execute("SELECT 1")
+                conn.execute("SELECT 1/0", prepare=False)
+                conn.execute("SELECT 1", prepare=False)
             raise AssertionError("no error")
         except psycopg.errors.DivisionByZero:
             pass
