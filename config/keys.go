@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // What a key's status tag says.
@@ -55,8 +56,20 @@ func (k key) variable() string {
 	return k.env
 }
 
-// keysOf reads the tags of a table's struct.
+// readKeys is what keysOf has found, by type: a file can have thousands of tables.
+var readKeys sync.Map
+
+// keysOf returns what the tags of a table's struct say. It is not to be changed.
 func keysOf(table reflect.Type) []key {
+	if keys, ok := readKeys.Load(table); ok {
+		return keys.([]key)
+	}
+	keys := readTags(table)
+	readKeys.Store(table, keys)
+	return keys
+}
+
+func readTags(table reflect.Type) []key {
 	var keys []key
 	for i := range table.NumField() {
 		tag := table.Field(i).Tag

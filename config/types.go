@@ -89,9 +89,9 @@ func unmarshalEnum[T ~uint8](v *T, b []byte, names []string) error {
 
 // plain is a name in lower case and without what parts its words: PgDog takes
 // rollbackonly for rollback_only, and any case, in the environment.
-func plain(s string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
-}
+func plain(s string) string { return strings.ToLower(wordBreaks.Replace(s)) }
+
+var wordBreaks = strings.NewReplacer("_", "", "-", "")
 
 var logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
 

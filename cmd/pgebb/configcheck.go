@@ -20,6 +20,6 @@ func configcheck(src config.Source, stdout io.Writer) int {
 	if problems.Err() != nil {
 		return exitFailed
 	}
-	fmt.Fprintf(stdout, "the configuration is good: %d database(s), %d user(s), %d pool(s)\n", len(cfg.Databases), len(cfg.Users), len(cfg.Pools()))
+	fmt.Fprintf(stdout, "the configuration is good: databases %d, users %d, pools %d\n", len(cfg.Databases), len(cfg.Users), len(cfg.Pools()))
 	return exitOK
 }

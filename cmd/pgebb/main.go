@@ -17,8 +17,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
-	"strings"
 
 	"github.com/pgebb/pgebb/config"
 )
@@ -29,86 +27,95 @@ const (
 	exitUsage  = 2
 )
 
-func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
-
-// urls is a flag that can be given more than once.
-type urls []string
-
-func (u *urls) String() string     { return strings.Join(*u, " ") }
-func (u *urls) Set(s string) error { *u = append(*u, s); return nil }
-
-// command runs the command line and returns the exit code.
-func command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	src := config.Source{Env: os.LookupEnv}
-	var databaseURLs urls
-	var showVersion bool
-	flags := flag.NewFlagSet("pgebb", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	for _, name := range []string{"c", "config"} {
-		flags.StringVar(&src.ConfigPath, name, "pgdog.toml", "`file` with the configuration")
-	}
-	for _, name := range []string{"u", "users"} {
-		flags.StringVar(&src.UsersPath, name, "users.toml", "`file` with the users")
-	}
-	for _, name := range []string{"d", "database-url"} {
-		flags.Var(&databaseURLs, name, "`URL` of a database, instead of the files' databases and users; can be repeated")
-	}
-	flags.BoolVar(&showVersion, "version", false, "print the version")
-	flags.Usage = func() { usage(flags, stderr) }
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return exitOK
-		}
-		return exitUsage
-	}
-	src.DatabaseURLs = databaseURLs
-	if showVersion {
-		fmt.Fprintln(stdout, "pgebb", version())
-		return exitOK
-	}
-	if flags.NArg() > 1 {
-		fmt.Fprintf(stderr, "pgebb: %q is one argument too many\n", flags.Arg(1))
-		return exitUsage
-	}
-	switch name := flags.Arg(0); name {
-	case "", "run":
-		return run(src, stderr)
-	case "configcheck":
-		return configcheck(src, stdout)
-	case "hash":
-		return hash(stdin, stdout, stderr)
-	default:
-		fmt.Fprintf(stderr, "pgebb: %q is none of run, configcheck, hash\n", name)
-		return exitUsage
-	}
-}
-
-func usage(flags *flag.FlagSet, w io.Writer) {
-	fmt.Fprint(w, `pgebb is a connection pooler for PostgreSQL.
+const usage = `pgebb is a connection pooler for PostgreSQL.
 
 Usage: pgebb [flags] [command]
 
 Commands:
   run          accept clients (the default)
-  configcheck  print what is wrong with the configuration; exit code 1 if anything is
+  configcheck  print what is wrong with the configuration
   hash         print the SCRAM verifier of the password on standard input
 
 Flags:
-`)
-	flags.PrintDefaults()
+  -c, --config FILE        the configuration (default pgdog.toml)
+  -u, --users FILE         the users (default users.toml)
+  -d, --database-url URL   postgres://user:password@host:port/database, in place of the
+                           databases and users of the files; can be repeated
+      --version            print the version
+  -h, --help               print this
+
+Signals: SIGINT shuts down gracefully, SIGTERM at once, SIGHUP reloads.
+Exit codes: 0 success, 1 refused configuration or failure, 2 wrong command line.
+`
+
+func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// commandLine is what the command line says.
+type commandLine struct {
+	src     config.Source
+	version bool
+	command string
 }
 
-// version is the module's version, and the commit where that is known.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+// command runs the command line and returns the exit code.
+func command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	line, err := parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usage)
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "pgebb: %v; pgebb --help says more\n", err)
+		return exitUsage
+	case line.version:
+		fmt.Fprintln(stdout, "pgebb", version())
+		return exitOK
 	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 && !strings.Contains(v, s.Value[:12]) {
-			v += " " + s.Value[:12]
+	switch line.command {
+	case "configcheck":
+		return configcheck(line.src, stdout)
+	case "hash":
+		return hash(stdin, stdout, stderr)
+	default:
+		return run(line.src, stderr)
+	}
+}
+
+// parse reads the command line. Flags may stand on both sides of the command.
+func parse(args []string) (commandLine, error) {
+	line := commandLine{src: config.Source{Env: os.LookupEnv}}
+	flags := flag.NewFlagSet("pgebb", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	for _, name := range []string{"c", "config"} {
+		flags.StringVar(&line.src.ConfigPath, name, "pgdog.toml", "")
+	}
+	for _, name := range []string{"u", "users"} {
+		flags.StringVar(&line.src.UsersPath, name, "users.toml", "")
+	}
+	for _, name := range []string{"d", "database-url"} {
+		flags.Func(name, "", func(url string) error {
+			line.src.DatabaseURLs = append(line.src.DatabaseURLs, url)
+			return nil
+		})
+	}
+	flags.BoolVar(&line.version, "version", false, "")
+	for {
+		if err := flags.Parse(args); err != nil {
+			return line, err
 		}
+		if flags.NArg() == 0 {
+			return line, nil
+		}
+		switch word := flags.Arg(0); {
+		case line.command == "hash":
+			return line, errors.New("hash takes no arguments: it reads the password from standard input, where ps and the shell's history do not see it")
+		case line.command != "":
+			return line, fmt.Errorf("%q is one argument too many", word)
+		case word != "run" && word != "configcheck" && word != "hash":
+			return line, fmt.Errorf("%q is none of run, configcheck, hash", word)
+		default:
+			line.command = word
+		}
+		args = flags.Args()[1:]
 	}
-	return v
 }

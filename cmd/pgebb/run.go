@@ -175,11 +175,7 @@ func (p *pooler) drainFor(ctx context.Context, d time.Duration) int {
 
 // newLog makes the log that the configuration asks for.
 func newLog(cfg *config.Config, w io.Writer) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(cfg.General.LogLevel)); err != nil {
-		level = slog.LevelInfo // PgDog's filters can be more than a level
-	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: cfg.General.Level()}
 	if cfg.General.LogFormat == "text" {
 		return slog.New(slog.NewTextHandler(w, options))
 	}

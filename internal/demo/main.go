@@ -3,55 +3,64 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/pgebb/pgebb/internal/testpg"
 )
 
+// name is the demo's database, its role, and the role's password.
+const name = "demo"
+
 func main() {
 	binary := flag.String("pgebb", "bin/pgebb", "path of pgebb")
 	seconds := flag.Int("seconds", 3, "how long each pgbench runs")
+	keep := flag.Bool("keep", false, "keep all running until Enter or Ctrl-C is pressed")
 	flag.Parse()
-	if err := demo(*binary, *seconds); err != nil {
+	if err := demo(*binary, *seconds, *keep); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-func demo(binary string, seconds int) error {
+func demo(binary string, seconds int, keep bool) error {
 	step("Starting a throwaway Postgres")
 	pg, err := testpg.Start()
 	if err != nil {
 		return err
 	}
 	defer pg.Stop()
-	fmt.Printf("It listens at %s:%d.\n", pg.Host, pg.Port)
+	if err := prepare(pg); err != nil {
+		return err
+	}
+	fmt.Printf("It listens at %s:%d and has a database and a role %q.\n", pg.Host, pg.Port, name)
 
 	step("Starting pgebb before it")
-	o := testpg.Options{
+	p, err := testpg.StartPgebb(testpg.Options{
 		Binary:  binary,
-		General: "default_pool_size = 10\nlog_connections = false\nlog_disconnections = false\n",
-		Config:  fmt.Sprintf("[[databases]]\nname = \"demo\"\nhost = %q\nport = %d\ndatabase_name = \"postgres\"\n", pg.Host, pg.Port),
-		Users:   fmt.Sprintf("[[users]]\nname = %q\npassword = %q\ndatabase = \"demo\"\n", pg.User, pg.Password),
-	}
-	p, err := testpg.StartPgebb(o)
+		General: "pooler_mode = \"transaction\"\ndefault_pool_size = 10\nlog_connections = false\nlog_disconnections = false\n",
+		Config:  fmt.Sprintf("[[databases]]\nname = %q\nhost = %q\nport = %d\n", name, pg.Host, pg.Port),
+		Users:   fmt.Sprintf("[[users]]\nname = %q\npassword = %q\ndatabase = %q\n", name, name, name),
+	})
 	if err != nil {
 		return err
 	}
-	for _, file := range []string{"pgdog.toml", "users.toml"} {
-		b, err := os.ReadFile(filepath.Join(p.Dir, file))
-		if err != nil {
-			return err
-		}
-		fmt.Printf("--- %s\n%s", file, b)
-	}
-	err = drive(pg, p, seconds)
+	err = show(p, seconds, keep)
 	step("Shutting down")
 	if stopped := p.Stop(); err == nil {
 		err = stopped
@@ -59,60 +68,112 @@ func demo(binary string, seconds int) error {
 	return err
 }
 
-// drive runs clients through pgebb.
-func drive(pg *testpg.Server, p *testpg.Process, seconds int) error {
-	bin, err := testpg.BinDir()
+// prepare makes the demo's role and database.
+func prepare(pg *testpg.Server) error {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, pg.URL("postgres"))
 	if err != nil {
-		return err
+		return fmt.Errorf("connecting to Postgres: %w", err)
 	}
-	d := driver{p, bin, pg.User}
+	defer conn.Close(ctx)
+	for _, sql := range []string{
+		fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", name, name),
+		fmt.Sprintf("CREATE DATABASE %s OWNER %s", name, name),
+	} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	return nil
+}
+
+// show runs clients through pgebb and tells what comes of it.
+func show(p *testpg.Process, seconds int, keep bool) error {
+	for _, file := range []string{"pgdog.toml", "users.toml"} {
+		b, err := os.ReadFile(filepath.Join(p.Dir, file))
+		if err != nil {
+			return fmt.Errorf("showing the configuration: %w", err)
+		}
+		fmt.Printf("--- %s\n%s", file, b)
+	}
+	client := driver{p, name, name}
 	step("Making pgbench's tables")
-	if err := d.run("pgbench", "demo", pg.Password, "-i", "-q", "-n", "-s", "1"); err != nil {
+	if _, err := client.run("pgbench", name, "-i", "-q", "-n", "-s", "1"); err != nil {
 		return err
 	}
-	for _, mode := range []string{"simple", "extended"} {
-		step("pgbench: 16 clients on 10 servers, " + mode + " protocol")
-		if err := d.run("pgbench", "demo", pg.Password, "-n", "-c", "16", "-j", "2", "-T", strconv.Itoa(seconds), "-M", mode, "-S"); err != nil {
+	var results []string
+	for _, protocol := range []string{"simple", "extended"} {
+		step("pgbench: 16 clients on 10 servers, " + protocol + " protocol")
+		said, err := client.run("pgbench", name, "-n", "-c", "16", "-j", "2", "-T", strconv.Itoa(seconds), "-M", protocol, "-S")
+		if err != nil {
 			return err
 		}
+		tps := regexp.MustCompile(`(?m)^tps = ([0-9]+)`).FindStringSubmatch(said)
+		if tps == nil {
+			return errors.New("pgbench does not say how many transactions it has made")
+		}
+		results = append(results, fmt.Sprintf("%s protocol: %s transactions per second", protocol, tps[1]))
 	}
 	step("psql")
-	if err := d.run("psql", "demo", pg.Password, "-c", "SELECT count(*) AS accounts FROM pgbench_accounts", "-c", "SELECT current_user, current_database()"); err != nil {
+	if _, err := client.run("psql", name, "-c", "SELECT count(*) AS accounts FROM pgbench_accounts", "-c", "SELECT current_user, current_database()"); err != nil {
 		return err
 	}
-	step("What the console shows")
-	d.user = "admin"
-	for _, show := range []string{"SHOW POOLS", "SHOW STATS", "SHOW SERVERS"} {
-		fmt.Println(show)
-		if err := d.run("psql", "admin", testpg.AdminPassword, "-x", "-c", show); err != nil {
+	console := driver{p, "admin", testpg.AdminPassword}
+	for _, command := range []string{"SHOW POOLS", "SHOW STATS"} {
+		step("The console: " + command)
+		if _, err := console.run("psql", "admin", "-x", "-c", command); err != nil {
 			return err
 		}
 	}
+	step("Results")
+	fmt.Println(strings.Join(results, "\n"))
 	step("How to connect")
-	fmt.Printf("While pgebb runs: psql -h %s -p %d -U %s demo\nand to its console: psql -h %s -p %d -U admin admin\n",
-		p.Host, p.Port, pg.User, p.Host, p.Port)
+	fmt.Printf("To the database: psql '%s'\nTo the console:  psql '%s'\n",
+		p.URL(name, name, name), p.URL("admin", "admin", testpg.AdminPassword))
+	if keep {
+		fmt.Println("Press Enter or Ctrl-C to end the demo.")
+		wait()
+	} else {
+		fmt.Println("That is while pgebb runs: `make demo KEEP=1` keeps it running until you press Enter.")
+	}
 	return nil
 }
 
-// driver runs Postgres's clients against pgebb.
+// wait returns when the user has seen enough.
+func wait() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	entered := make(chan struct{})
+	go func() {
+		defer close(entered)
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // the end of the input ends the demo, too
+	}()
+	select {
+	case <-signals:
+	case <-entered:
+	}
+}
+
+// driver runs Postgres's client programs against pgebb.
 type driver struct {
-	p    *testpg.Process
-	bin  string // folder of the programs
-	user string
+	p              *testpg.Process
+	user, password string
 }
 
-func (d driver) run(program, database, password string, args ...string) error {
-	path := filepath.Join(d.bin, program)
-	if _, err := os.Stat(path); err != nil {
-		path = program // not all systems keep it with the server
+// run runs a program, shows what it says, and returns it.
+func (d driver) run(program, database string, args ...string) (string, error) {
+	path, err := testpg.Program(program)
+	if err != nil {
+		return "", err
 	}
+	var said bytes.Buffer
 	cmd := exec.Command(path, append([]string{"-h", d.p.Host, "-p", strconv.Itoa(d.p.Port), "-U", d.user}, append(args, database)...)...)
-	cmd.Env = append(os.Environ(), "PGPASSWORD="+password, "PGSSLMODE=disable")
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), "PGPASSWORD="+d.password, "PGSSLMODE=disable", "PGOPTIONS=", "PAGER=")
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(os.Stdout, &said), os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s %s: %w", program, strings.Join(args, " "), err)
+		return "", fmt.Errorf("%s %s: %w", program, strings.Join(args, " "), err)
 	}
-	return nil
+	return said.String(), nil
 }
 
 func step(title string) { fmt.Printf("\n== %s\n", title) }
