@@ -9,6 +9,7 @@ require (
 	github.com/lib/pq v1.12.3
 	github.com/xdg-go/stringprep v1.0.4
 	golang.org/x/sys v0.50.0
+	golang.org/x/term v0.48.0
 )
 
 require (
