@@ -42,10 +42,12 @@ func (r *Reclaimer) Trims() (uint64, time.Duration) {
 	return r.trims.Load(), time.Duration(r.spent.Load())
 }
 
-// Run looks once a second until ctx ends.
+// Run trims what the start of the process has left, then looks once a second until ctx
+// ends.
 func (r *Reclaimer) Run(ctx context.Context) {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
+	r.trim()
 	w := watch{before: r.read()}
 	for {
 		select {
