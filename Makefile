@@ -1,28 +1,31 @@
 # Everything that is done with this repository. `make help` lists it.
 
-BIN    := bin/pgebb
-CONFIG ?= pgdog.toml
-USERS  ?= users.toml
+BIN      := bin/pgebb
+CONFIG   ?= pgdog.toml
+USERS    ?= users.toml
 FUZZTIME ?= 10s
+
+# A working copy that git does not trust, such as one of another user, has no version.
+BUILDVCS := $(shell git rev-parse HEAD >/dev/null 2>&1 || echo -buildvcs=false)
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: build
 build: ## build bin/pgebb
-	go build -o $(BIN) ./cmd/pgebb
+	go build $(BUILDVCS) -o $(BIN) ./cmd/pgebb
 
 .PHONY: run
 run: build ## run it in the foreground: make run CONFIG=pgdog.toml USERS=users.toml
-	$(BIN) -c $(CONFIG) -u $(USERS) run
+	exec $(BIN) -c $(CONFIG) -u $(USERS) run
 
 .PHONY: demo
-demo: build ## show it at work before a throwaway Postgres
+demo: build ## show it at work before a throwaway Postgres; KEEP=1 leaves time to connect to it
 	scripts/ensure-postgres.sh
-	go run ./internal/demo -pgebb $(BIN)
+	go run ./internal/demo -pgebb $(BIN) $(if $(KEEP),-keep)
 
 .PHONY: test
 test: ## everything that must hold: format, vet, lint, and all tests before a throwaway Postgres
@@ -33,7 +36,11 @@ test: ## everything that must hold: format, vet, lint, and all tests before a th
 
 .PHONY: check
 check: lint ## format, vet, lint, and the tests that need no Postgres
-	go test $$(go list ./... | grep -v /internal/e2e)
+	go test $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | grep -v internal/testpg | cut -d' ' -f1)
+
+.PHONY: race
+race: ## all tests with the race detector, and nothing else; packages that need a Postgres start their own
+	go test -race ./...
 
 .PHONY: lint
 lint: ## format, vet and lint
@@ -55,5 +62,5 @@ docs: ## make the generated documents anew
 	go generate ./...
 
 .PHONY: clean
-clean: ## remove what was built
+clean: ## remove what was built and installed here
 	rm -rf bin internal/e2e/node/node_modules

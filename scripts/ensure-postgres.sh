@@ -1,42 +1,48 @@
 #!/bin/sh
 # Finds Postgres's server, psql and pgbench, or installs them with the system's package
-# manager. Prints where they are.
+# manager. Prints the folder of the server's programs.
 set -eu
+. "$(dirname "$0")/packages.sh"
 
+# The same places, and the same choice, as in internal/testpg.
 bindir() {
-	for dir in $(command -v pg_ctl >/dev/null 2>&1 && dirname "$(command -v pg_ctl)") \
-		$(ls -d /usr/lib/postgresql/*/bin /usr/pgsql-*/bin /usr/libexec/postgresql* 2>/dev/null | sort -rV); do
-		[ -x "$dir/initdb" ] && [ -x "$dir/postgres" ] && echo "$dir" && return 0
+	if command -v initdb >/dev/null 2>&1; then
+		dirname "$(readlink -f "$(command -v initdb)")"
+		return
+	fi
+	for dir in $(ls -d /usr/lib/postgresql/*/bin /usr/pgsql-*/bin /usr/libexec/postgresql* /usr/lib/postgresql*/bin 2>/dev/null | sort -rV) \
+		$(pg_config --bindir 2>/dev/null); do
+		if [ -x "$dir/initdb" ]; then
+			echo "$dir"
+			return
+		fi
 	done
 	return 1
 }
 
-complete() {
-	bindir >/dev/null && command -v psql >/dev/null 2>&1 && { command -v pgbench >/dev/null 2>&1 || [ -x "$(bindir)/pgbench" ]; }
+have_all() {
+	dir=$(bindir) || return 1
+	for program in psql pgbench; do
+		[ -x "$dir/$program" ] || command -v "$program" >/dev/null 2>&1 || return 1
+	done
 }
 
-if ! complete; then
-	sudo=
-	[ "$(id -u)" = 0 ] || sudo=sudo
-	echo "Postgres is not complete here: installing it" >&2
-	if command -v apt-get >/dev/null 2>&1; then
-		# The packages would create and start a cluster that nobody needs.
-		$sudo mkdir -p /etc/postgresql-common
-		[ -e /etc/postgresql-common/createcluster.conf ] || echo 'create_main_cluster = false' | $sudo tee /etc/postgresql-common/createcluster.conf >/dev/null
-		$sudo apt-get update -q >&2
-		DEBIAN_FRONTEND=noninteractive $sudo apt-get install -q -y --no-install-recommends postgresql postgresql-client postgresql-contrib >&2
-	elif command -v dnf >/dev/null 2>&1; then
-		$sudo dnf install -y postgresql-server postgresql postgresql-contrib >&2
-	elif command -v apk >/dev/null 2>&1; then
-		$sudo apk add postgresql postgresql-client postgresql-contrib >&2
-	elif command -v pacman >/dev/null 2>&1; then
-		$sudo pacman -Sy --noconfirm postgresql >&2
-	elif command -v zypper >/dev/null 2>&1; then
-		$sudo zypper install -y postgresql-server postgresql postgresql-contrib >&2
-	else
-		echo "no package manager that is known: install Postgres's server, psql and pgbench by hand" >&2
-		exit 1
-	fi
+if ! have_all; then
+	case $(manager) in
+	apt-get)
+		# Else the package would create and start a cluster that nobody needs.
+		if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+			as_root mkdir -p /etc/postgresql-common
+			echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
+		fi
+		install postgresql postgresql-client
+		;;
+	dnf | yum) install postgresql-server postgresql postgresql-contrib ;;
+	apk) install postgresql postgresql-client postgresql-contrib ;;
+	zypper) install postgresql-server postgresql postgresql-contrib ;;
+	*) install postgresql ;;
+	esac
 fi
 
-bindir || { echo "Postgres's server was not found, even after its installation" >&2; exit 1; }
+have_all || { echo "initdb, psql or pgbench is still not found, even after their installation" >&2; exit 1; }
+bindir

@@ -3,9 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-for file in $(git ls-files '*_test.go' | xargs grep -lE '^func Fuzz'); do
-	for target in $(grep -oE '^func Fuzz[A-Za-z0-9]+' "$file" | cut -d' ' -f2); do
-		echo "$(dirname "$file") $target"
-		go test "./$(dirname "$file")" -run '^$' -fuzz "^$target\$" -fuzztime "$1"
+find . -name '*_test.go' -not -path '*/node_modules/*' | sort | while read -r file; do
+	sed -n 's/^func \(Fuzz[A-Za-z0-9]*\)(.*/\1/p' "$file" | while read -r target; do
+		echo "== $(dirname "$file") $target"
+		go test "$(dirname "$file")" -run '^$' -fuzz "^$target\$" -fuzztime "$1" </dev/null
 	done
 done

@@ -2,19 +2,22 @@
 # Runs all tests with the race detector, and fails if any is skipped. PGEBB_TEST_POSTGRES
 # names the Postgres that they use; make test starts one.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-go test -race -count=1 -timeout 12m -v ./... 2>&1 | tee "$log" | grep -vE '^(=== |\s*--- PASS|PASS$)'
+
+export PGEBB_BIN=$PWD/bin/pgebb-race
+go build -race -buildvcs=false -o "$PGEBB_BIN" ./cmd/pgebb || exit 1
+
+go test -race -count=1 -timeout 10m -v ./... 2>&1 | tee "$log" | grep -vE '^(=== (RUN|PAUSE|CONT|NAME)|PASS$|\s*--- PASS)'
 status=${PIPESTATUS[0]}
 
-passed=$(grep -cE '^\s*--- PASS' "$log")
-failed=$(grep -cE '^\s*--- FAIL' "$log")
-skipped=$(grep -cE '^\s*--- SKIP' "$log")
-echo "$passed passed, $failed failed, $skipped skipped"
+count() { grep -cE "^\s*--- $1" "$log"; }
+skipped=$(count SKIP)
+echo "$(count PASS) passed, $(count FAIL) failed, $skipped skipped"
 if [ "$skipped" -gt 0 ]; then
-	echo "tests were skipped that should run:"
+	echo "tests were skipped, and none may be:"
 	grep -E '^\s*--- SKIP' "$log"
 	exit 1
 fi

@@ -17,8 +17,10 @@ var longFunctions = map[string]string{}
 
 // sleepers are the functions outside of tests that may sleep, and why.
 var sleepers = map[string]string{
-	"frontend/listener.go accept": "when descriptors have run out, accepting at once would fail again and burn a processor",
-	"internal/leak/leak.go gone":  "nothing tells that a goroutine has ended",
+	"frontend/listener.go accept":        "when descriptors have run out, accepting at once would fail again and burn a processor",
+	"internal/bench/measure.go idle":     "clients that do nothing for a while are what is measured",
+	"internal/bench/rig.go startBouncer": "PgBouncer does not tell when it is ready",
+	"internal/leak/leak.go gone":         "nothing tells that a goroutine has ended",
 }
 
 // printers are the packages whose standard output is what they are for.

@@ -13,7 +13,9 @@ import (
 // one that is on the PATH.
 func BinDir() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(path), nil
+		if path, err = filepath.EvalSymlinks(path); err == nil { // a link to it may stand there alone
+			return filepath.Dir(path), nil
+		}
 	}
 	var found []string
 	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/libexec/postgresql*", "/usr/lib/postgresql*/bin", "/opt/homebrew/opt/postgresql*/bin"} {
