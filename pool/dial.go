@@ -120,11 +120,14 @@ func (p *Pool) connected(l *loop.Loop, target backend.Target, session *backend.S
 	p.connecting--
 	p.failures, p.lastError, p.retryAt = 0, nil, 0
 	p.servers[s] = struct{}{}
+	p.mu.Unlock()
+	p.registry.log.Debug("server connected", "user", target.User, "database", target.Database, "address", target.Address, "server_pid", s.PID)
+	p.Freed(s)
+	// Only now is it known how many still wait.
+	p.mu.Lock()
 	dials := p.growLocked(l.Now())
 	p.mu.Unlock()
 	p.dial(dials)
-	p.registry.log.Debug("server connected", "user", target.User, "database", target.Database, "address", target.Address, "server_pid", s.PID)
-	p.Freed(s)
 }
 
 // lifetime is how long a new server may live.

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"time"
-
 )
 
 // options are the command line's.
@@ -156,4 +155,3 @@ func (b *rig) run(sc scenario) (map[string][][]float64, error) {
 	}
 	return figures, nil
 }
-

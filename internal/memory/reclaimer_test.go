@@ -1,0 +1,84 @@
+package memory
+
+import (
+	"context"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+const mib = 1 << 20
+
+func TestATrimIsDueWhenTheLoadHasEasedAndItIsWorthIt(t *testing.T) {
+	const threshold, interval = mib, 5 * time.Second
+	slack := Heap{Free: 2 * mib}
+	for name, c := range map[string]struct {
+		rounds []Heap // one a second
+		want   []bool
+	}{
+		"nothing to win":       {[]Heap{{}, {}, {}}, []bool{false, false, false}},
+		"free memory":          {[]Heap{slack, slack, slack}, []bool{false, true, false}},
+		"garbage":              {[]Heap{{Objects: 3 * mib, Live: mib}, {Objects: 3 * mib, Live: mib}}, []bool{false, true}},
+		"under load":           {[]Heap{{Free: 2 * mib, Allocated: 10 * mib}, {Free: 2 * mib, Allocated: 20 * mib}, {Free: 2 * mib, Allocated: 30 * mib}}, []bool{false, false, false}},
+		"when the load eases":  {[]Heap{{Free: 2 * mib, Allocated: 10 * mib}, {Free: 2 * mib, Allocated: 10 * mib}, {Free: 2 * mib, Allocated: 10 * mib}}, []bool{false, false, true}},
+		"not twice in a row":   {[]Heap{slack, slack, slack, slack, slack, slack, slack}, []bool{false, true, false, false, false, false, true}},
+		"a little is not much": {[]Heap{{Free: mib / 2}, {Free: mib / 2}, {Free: mib / 2}}, []bool{false, false, false}},
+	} {
+		var w watch
+		start := time.Now()
+		for i, h := range c.rounds {
+			now := start.Add(time.Duration(i) * time.Second)
+			got := w.due(h, now, threshold, interval)
+			if got != c.want[i] {
+				t.Errorf("%s: in second %d due = %v", name, i, got)
+			}
+			if got {
+				w.trimmed(h, now)
+			}
+		}
+	}
+}
+
+func TestTheStartIsTrimmedAndRunEnds(t *testing.T) {
+	trims := make(chan struct{}, 1)
+	r := NewReclaimer(mib, time.Second)
+	r.trim = func() { trims <- struct{}{} }
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { r.Run(ctx); close(done) }()
+	<-trims
+	cancel()
+	<-done
+}
+
+func TestReadingsAgreeWithAKnownAllocation(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	debug.FreeOSMemory()
+	before := Read()
+	rss, err := RSS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := make([]byte, 32*mib)
+	for i := range block {
+		block[i] = 1
+	}
+	after := Read()
+	if grown := after.Allocated - before.Allocated; grown < 32*mib {
+		t.Errorf("%d bytes were allocated", grown)
+	}
+	if now, err := RSS(); err != nil || now-rss < 30*mib {
+		t.Errorf("the resident set grew by %d bytes, %v", now-rss, err)
+	}
+	if block[len(block)-1] != 1 {
+		t.Error("the block is gone")
+	}
+	block = nil
+	if slack := Read().Slack(); slack < 31*mib {
+		t.Errorf("a slack of %d bytes", slack)
+	}
+	debug.FreeOSMemory()
+	if now, err := RSS(); err != nil || now-rss > 8*mib {
+		t.Errorf("%d bytes were not given back, %v", now-rss, err)
+	}
+}
