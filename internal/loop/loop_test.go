@@ -11,11 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgebb/pgebb/internal/leak"
 	"github.com/pgebb/pgebb/internal/loop"
 )
-
-func TestMain(m *testing.M) { os.Exit(leak.Check(m)) }
 
 // echo writes back what it reads, and stops reading while the peer does not take
 // it, as a relay does.
