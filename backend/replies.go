@@ -20,12 +20,11 @@ func (s *Server) Sent(typ byte, body []byte) {
 	case wire.Query, wire.FunctionCall:
 		s.open = false
 		s.expect(typ)
+		s.seal()
 	case wire.Sync:
-		s.open = false
-		if s.skipping {
-			s.skipping = false
-		}
+		s.open, s.skipping = false, false
 		s.expect(typ)
+		s.seal()
 	case wire.Parse, wire.Bind, wire.Execute, wire.Close:
 		s.open = true
 		s.expect(typ)
@@ -94,7 +93,8 @@ func (s *Server) message(typ byte, body []byte, whole bool) (forward bool, err e
 		if s.exchange != nil {
 			return s.exchange.message(s, typ, body), nil
 		}
-		if err := s.answer(typ, body); err != nil {
+		forward, err := s.answer(typ, body)
+		if err != nil || !forward {
 			return false, err
 		}
 	}
@@ -125,20 +125,17 @@ func (s *Server) parameterStatus(body []byte) {
 	}
 }
 
-// answer takes a message off what Postgres owes.
-func (s *Server) answer(typ byte, body []byte) error {
+// answer takes a message off what Postgres owes; forward is false if it is the answer to
+// a message of ours.
+func (s *Server) answer(typ byte, body []byte) (forward bool, err error) {
 	if s.fuzzy || s.lost {
-		return s.answerUncounted(typ, body)
+		return true, s.answerUncounted(typ, body)
 	}
 	first := s.ops.first()
 	switch typ {
 	case wire.DataRow, wire.CopyData, wire.ParameterDescription, wire.FunctionCallResponse, wire.CopyOutResponse, wire.CopyDone:
-	case wire.ParseComplete:
-		s.popIf(first, wire.Parse)
-	case wire.BindComplete:
-		s.popIf(first, wire.Bind)
-	case wire.CloseComplete:
-		s.popIf(first, wire.Close)
+	case wire.ParseComplete, wire.BindComplete, wire.CloseComplete:
+		return s.completed(typ, first), nil
 	case wire.RowDescription, wire.NoData:
 		if first == wire.Describe || first == describeStatement {
 			s.popOp()
@@ -151,7 +148,13 @@ func (s *Server) answer(typ byte, body []byte) error {
 			s.popOp()
 		}
 	case wire.ErrorResponse:
+		s.stale(first, body)
+		renamed := s.renamedError(first, body)
 		s.failedAnswer(first)
+		if renamed != nil {
+			s.made = append(s.made, renamed...)
+			return false, nil
+		}
 	case wire.CopyInResponse:
 		s.copyIn = true
 		if _, _, illegal := s.ops.copyEnd(); illegal {
@@ -160,26 +163,16 @@ func (s *Server) answer(typ byte, body []byte) error {
 	case wire.CopyBothResponse:
 		s.copyBoth = true
 	case wire.ReadyForQuery:
-		return s.ready(first, body)
+		return true, s.ready(first, body)
 	}
-	return nil
-}
-
-func (s *Server) popIf(first, want byte) {
-	if first == want {
-		s.popOp()
-		return
-	}
-	s.lost = true
+	return true, nil
 }
 
 // popOp takes the first message off the queue, and with it what Postgres reads
-// and ignores behind it.
+// and ignores behind it, and what is answered here.
 func (s *Server) popOp() {
 	s.ops.pop()
-	for !s.copyIn && (s.ops.first() == wire.CopyDone || s.ops.first() == wire.CopyFail) {
-		s.ops.pop()
-	}
+	s.makeAnswers()
 }
 
 // command reads the tag of a CommandComplete.
@@ -192,18 +185,22 @@ func (s *Server) command(tag []byte) {
 	if bytes.HasPrefix(tag, []byte("LISTEN")) {
 		s.listening = true
 	}
+	if len(tag) > 3 && (string(tag[:3]) == "DEA" || string(tag[:3]) == "DIS") {
+		s.deallocated(string(tag[:len(tag)-1]))
+	}
 }
 
 // failedAnswer follows an ErrorResponse.
 func (s *Server) failedAnswer(first byte) {
 	s.Totals.Errors++
 	s.failed = true
-	s.copyBoth = false
+	s.copyBoth, s.deallocating = false, nil
 	if s.copyIn {
 		s.copyIn = false
 		if end, syncs, _ := s.ops.copyEnd(); syncs {
 			s.fuzzy = true
-			s.ops.clear()
+			s.lost = len(s.records) > 0
+			s.undoAll()
 			return
 		} else if end >= 0 {
 			s.ops.dropCopyEnd()
@@ -215,7 +212,7 @@ func (s *Server) failedAnswer(first byte) {
 	case 0:
 		// Nobody asked: a farewell, and the end of the stream comes next.
 	default:
-		s.skipping = !s.ops.skipToSync()
+		s.skipping = !s.skip()
 	}
 }
 

@@ -123,7 +123,7 @@ func (c *Client) link(s *backend.Server) bool {
 		Rollback: set.Recovery != config.Drop,
 		Reset:    set.Mode == config.Session,
 		Timeout:  set.RollbackTimeout,
-	})
+	}, c.f.statementPolicy())
 	c.server, c.sent = s, false
 	c.checkedOut(s)
 	if c.start != nil {
@@ -157,6 +157,7 @@ func (c *Client) linked() {
 // ServerLost implements [backend.Client].
 func (c *Client) ServerLost(s *backend.Server, reason error) {
 	c.server = nil
+	c.stalled = false
 	if c.state == stateGone || c.state == stateLeaving {
 		return
 	}
