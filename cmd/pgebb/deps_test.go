@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,6 +118,28 @@ func TestImportsGoOneWay(t *testing.T) {
 			}
 			t.Errorf("%s imports %s, which package %s may not", f.path, local, f.pkg)
 		}
+	}
+}
+
+func TestTheListOfImportsIsThatOfTheArchitecture(t *testing.T) {
+	documented := map[string][]string{}
+	for _, m := range regexp.MustCompile(`(?m)^(\S+) +→ (.*)$`).FindAllStringSubmatch(read(t, "docs/architecture.md"), -1) {
+		documented[m[1]] = strings.Split(m[2], ", ")
+	}
+	for pkg, want := range imports {
+		switch {
+		case len(want) == 0:
+			want = []string{"–"}
+		case len(want) == len(imports)-1:
+			want = []string{"all"}
+		}
+		if !slices.Equal(documented[pkg], want) {
+			t.Errorf("docs/architecture.md says that %s may import %q, the list here %q", pkg, documented[pkg], want)
+		}
+		delete(documented, pkg)
+	}
+	if len(documented) > 0 {
+		t.Errorf("docs/architecture.md has what is not in the list: %q", documented)
 	}
 }
 

@@ -1,157 +1,176 @@
 // Command bench compares pgebb with PgBouncer: both before the same throwaway Postgres,
 // with the same pool, one after the other in each of several rounds, the order rotating.
+// With -server it measures poolers that are running already.
+//
+// A [scenario] is one thing that is measured, a [system] what it is measured of, and the
+// [rig] what they run on.
 //
 // What is compared is the pooler's own processor time and memory, read from its
 // process; on a machine where clients, poolers and Postgres share the cores, throughput
 // says as much of the others. Figures are medians over rounds, with their range.
 //
-// It reports and does not judge: its exit code is 0 whether or not a target is reached.
+// The caveat that bites: it reports and does not judge. Its exit code is 0 whether or
+// not a target is reached, and on a busy machine the ranges say how little a ratio means.
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"net"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/pgebb/pgebb/internal/testpg"
 )
 
 // options are the command line's.
 type options struct {
-	binary  string
-	rounds  int
-	seconds int
-	clients int // that are idle
-	only    string
-	json    string
+	binary   string
+	auth     string
+	rounds   int
+	seconds  int
+	clients  int           // that are idle
+	wait     time.Duration // of idle clients, before memory is read
+	only     []string      // names of scenarios; none for all
+	json     string
+	syscalls bool
+
+	servers                  []*system // that run already
+	user, password, database string    // for them
 }
 
 func main() {
-	var o options
-	flag.StringVar(&o.binary, "pgebb", "bin/pgebb", "path of pgebb, built without the race detector")
-	flag.IntVar(&o.rounds, "rounds", 7, "rounds of each scenario; one more is run before, and not counted")
-	flag.IntVar(&o.seconds, "seconds", 4, "length of a measurement with pgbench")
-	flag.IntVar(&o.clients, "idle", 4000, "idle clients")
-	flag.StringVar(&o.only, "only", "", "run only this `scenario`: simple, extended, results, idle, logins")
-	flag.StringVar(&o.json, "json", "", "write all figures to this `file`")
-	quick := flag.Bool("quick", false, "three short rounds, to see that it works")
-	flag.Parse()
-	if *quick {
-		o.rounds, o.seconds, o.clients = 3, 2, 1000
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
 	}
-	if err := bench(o); err != nil {
+	if err == nil {
+		err = bench(o, os.Stdout, os.Stderr)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// scenario is one thing that is measured.
-type scenario struct {
-	name, title string
-	metrics     []metric
-	// measure drives one system once and returns the metrics' values in order.
-	measure func(b *rig, s *system) ([]float64, error)
-	once    bool // one round is enough, and each system is started anew for it
+// parse reads the command line.
+func parse(args []string, usage io.Writer) (options, error) {
+	o := options{binary: "bin/pgebb", wait: 10 * time.Second, password: os.Getenv("PGPASSWORD")}
+	if binary := os.Getenv(testpg.EnvBinary); binary != "" {
+		o.binary = binary
+	}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(usage)
+	flags.StringVar(&o.binary, "pgebb", o.binary, "`path` of pgebb, built without the race detector; "+testpg.EnvBinary+" names another")
+	flags.StringVar(&o.auth, "auth", "", "how clients log in: trust, md5 or scram; if empty, trust but for logins, where it is md5")
+	flags.IntVar(&o.rounds, "rounds", 7, "rounds of each scenario; one more is run before, and not counted")
+	flags.IntVar(&o.seconds, "seconds", 3, "length of a measurement with pgbench, and measure for that of the others")
+	flags.IntVar(&o.clients, "idle", 4000, "idle clients")
+	flags.StringVar(&o.json, "json", "", "write all figures of all rounds to this `file`")
+	flags.BoolVar(&o.syscalls, "syscalls", false, "count system calls, too, by perf; adds to the processor time of both")
+	flags.StringVar(&o.user, "user", "postgres", "user at -server; PGPASSWORD is the password")
+	flags.StringVar(&o.database, "database", "postgres", "database at -server")
+	flags.Func("only", "run only these `scenarios`, with commas between: "+strings.Join(names(), ", "), func(s string) error {
+		o.only = strings.Split(s, ",")
+		return checkNames(o.only)
+	})
+	flags.Func("server", "measure what listens at this `address` instead of starting anything; a second one is compared with the first", func(s string) error {
+		return o.addServer(s)
+	})
+	flags.Func("pid", "process `id` of the -server before it; without, its processor time and memory are not known", func(s string) error {
+		return o.addPID(s)
+	})
+	quick := flags.Bool("quick", false, "three rounds of two seconds, to see that it works")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("%q is no flag; -help lists them", flags.Arg(0))
+	}
+	if *quick {
+		o.rounds, o.seconds = 3, 2
+	}
+	return o, o.check()
 }
 
-// metric is a figure of a scenario.
-type metric struct {
-	name, unit string
-	target     string  // in words; empty if there is none
-	ratio      float64 // bound of pgebb's figure in PgBouncer's; 0 for none
-	value      float64 // bound of pgebb's figure itself; 0 for none
-	more       bool    // the bound is a least
+// check refuses what cannot be measured.
+func (o *options) check() error {
+	if o.rounds < 1 || o.seconds < 1 || o.clients < 1 {
+		return errors.New("-rounds, -seconds and -idle must be at least 1")
+	}
+	if !slices.Contains([]string{"", "trust", "md5", "scram"}, o.auth) {
+		return fmt.Errorf("-auth %q is none of trust, md5, scram", o.auth)
+	}
+	return nil
 }
 
-var scenarios = []scenario{
-	{
-		name: "simple", title: "`SELECT 1`, simple protocol, 16 clients, pool 20",
-		metrics: []metric{
-			{name: "CPU per transaction", unit: "µs", target: "at most 1.00×", ratio: 1},
-			{name: "transactions per second", target: "at least 1.00×", ratio: 1, more: true},
-			{name: "voluntary context switches per transaction"},
-		},
-		measure: func(b *rig, s *system) ([]float64, error) { return b.pgbench(s, "simple") },
-	},
-	{
-		name: "extended", title: "`SELECT 1`, extended protocol, 16 clients, pool 20",
-		metrics: []metric{
-			{name: "CPU per transaction", unit: "µs", target: "at most 1.00×", ratio: 1},
-			{name: "transactions per second", target: "at least 1.00×", ratio: 1, more: true},
-			{name: "voluntary context switches per transaction"},
-		},
-		measure: func(b *rig, s *system) ([]float64, error) { return b.pgbench(s, "extended") },
-	},
-	{
-		name: "results", title: "results of 10 MB in rows of 1,000 bytes, 4 clients",
-		metrics: []metric{
-			{name: "CPU per result", unit: "ms", target: "at most 0.60×", ratio: 0.6},
-			{name: "MB per second"},
-		},
-		measure: (*rig).results,
-	},
-	{
-		name: "idle", title: "idle clients, ten seconds after one query each", once: true,
-		metrics: []metric{{name: "RSS per client", unit: "B", target: "at most 700 B", value: 700}},
-		measure: (*rig).idle,
-	},
-	{
-		name: "logins", title: "logins and one query, 32 at a time",
-		metrics: []metric{{name: "logins per second"}, {name: "CPU per login", unit: "µs"}},
-		measure: (*rig).logins,
-	},
+// checkNames refuses what is no scenario.
+func checkNames(only []string) error {
+	for _, name := range only {
+		if !slices.Contains(names(), name) {
+			return fmt.Errorf("no scenario is named %q; there are %s", name, strings.Join(names(), ", "))
+		}
+	}
+	return nil
 }
 
-func bench(o options) error {
-	b, err := newRig(o)
+func (o *options) addServer(address string) error {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("the port %q is no number", text)
+	}
+	if len(o.servers) == 2 {
+		return errors.New("two servers can be compared, not more")
+	}
+	o.servers = append(o.servers, &system{name: address, host: host, port: port})
+	return nil
+}
+
+func (o *options) addPID(text string) error {
+	pid, err := strconv.Atoi(text)
+	if err != nil || pid < 1 {
+		return errors.New("it is no process id")
+	}
+	if len(o.servers) == 0 {
+		return errors.New("it follows the -server that it belongs to")
+	}
+	o.servers[len(o.servers)-1].pid = pid
+	return nil
+}
+
+// bench runs the scenarios, and prints a table of each as soon as it is done.
+func bench(o options, out, progress io.Writer) error {
+	b, err := newRig(o, progress)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	machine(b)
-	figures := map[string]map[string][][]float64{}
+	found := machine(b)
+	var all []result
 	for _, sc := range scenarios {
-		if o.only != "" && o.only != sc.name {
+		if len(o.only) > 0 && !slices.Contains(o.only, sc.name) {
 			continue
 		}
 		got, err := b.run(sc)
 		if err != nil {
 			return fmt.Errorf("%s: %w", sc.name, err)
 		}
-		figures[sc.name] = got
-		report(os.Stdout, sc, b.systems, got)
+		all = append(all, got)
+		report(out, got)
 	}
+	found.LoadAfter = loadAverage()
+	describe(out, found, o)
 	if o.json == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(map[string]any{"date": time.Now(), "figures": figures}, "", " ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(o.json, text, 0o644)
-}
-
-// run measures all systems in turn, round by round.
-func (b *rig) run(sc scenario) (map[string][][]float64, error) {
-	figures := map[string][][]float64{}
-	rounds := b.o.rounds
-	if sc.once {
-		rounds = 0
-		if err := b.restart(); err != nil {
-			return nil, err
-		}
-	}
-	for round := range rounds + 1 {
-		for i := range b.systems {
-			s := b.systems[(i+round)%len(b.systems)]
-			values, err := sc.measure(b, s)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", s.name, err)
-			}
-			if round > 0 || sc.once { // the first round warms up
-				figures[s.name] = append(figures[s.name], values)
-			}
-		}
-	}
-	return figures, nil
+	return writeJSON(o.json, found, o, all)
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -19,71 +21,105 @@ const poolSize = 20
 
 // rig is what the scenarios run on.
 type rig struct {
-	o                options
-	postgres         string // paths of programs
-	bouncer, bencher string
-	pg               *testpg.Server
-	systems          []*system
-	dir              string // of PgBouncer's files and the scripts
-	script           string // for pgbench
+	o                        options
+	progress                 io.Writer
+	bouncer, bencher         string         // paths of programs; no bouncer if it is not installed
+	pg                       *testpg.Server // nil with -server
+	user, password, database string
+	systems                  []*system // the first is compared with the second
+	direct                   *system   // Postgres itself; nil with -server
+	auth                     string    // how clients log in to those that were started
 }
 
-// system is a pooler under test.
+// system is a pooler under test, or Postgres.
 type system struct {
-	name string
-	port int
-	pid  int
-	stop func()
+	name   string
+	host   string
+	port   int
+	pid    int  // 0 if there is no one process to look at
+	direct bool // it is Postgres, not a pooler
+	stop   func()
 }
 
-func (s *system) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
-
-func newRig(o options) (*rig, error) {
-	b := &rig{o: o}
-	b.bouncer, _ = exec.LookPath("pgbouncer") // optional
-	var err error
-	if b.postgres, err = testpg.Program("postgres"); err != nil {
+func newRig(o options, progress io.Writer) (*rig, error) {
+	if err := raiseDescriptors(o); err != nil {
 		return nil, err
 	}
+	b := &rig{o: o, progress: progress}
+	var err error
 	if b.bencher, err = testpg.Program("pgbench"); err != nil {
 		return nil, err
 	}
-	if b.dir, err = os.MkdirTemp("/tmp", "pgebb-bench-"); err != nil {
-		return nil, err
+	if o.syscalls {
+		if _, err := exec.LookPath("perf"); err != nil {
+			return nil, fmt.Errorf("counting system calls: %w", err)
+		}
 	}
-	if err := os.Chmod(b.dir, 0o777); err != nil {
-		return nil, err
+	if len(o.servers) > 0 {
+		b.systems, b.user, b.password, b.database = o.servers, o.user, o.password, o.database
+		return b, nil
 	}
-	b.script = filepath.Join(b.dir, "select1.sql")
-	if err := os.WriteFile(b.script, []byte("SELECT 1;\n"), 0o644); err != nil {
-		return nil, err
+	if _, err := os.Stat(o.binary); err != nil {
+		return nil, fmt.Errorf("%w: `make build` makes pgebb", err)
 	}
+	b.bouncer, _ = exec.LookPath("pgbouncer") // optional
 	if b.pg, err = testpg.Start(); err != nil {
 		return nil, err
 	}
-	if err := b.restart(); err != nil {
-		b.close()
-		return nil, err
-	}
+	b.user, b.password, b.database = b.pg.User, b.pg.Password, "postgres"
+	b.direct = &system{name: "postgres", host: b.pg.Host, port: b.pg.Port, direct: true}
 	return b, nil
 }
 
-func (b *rig) close() {
-	for _, s := range b.systems {
-		s.stop()
+// raiseDescriptors has this process and those that it starts open as many descriptors
+// as they may. PgBouncer, unlike pgebb, does not see to that itself.
+func raiseDescriptors(o options) error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("reading the limit of descriptors: %w", err)
 	}
+	const besides = 200
+	if limit.Max < uint64(o.clients+besides) {
+		return fmt.Errorf("%d idle clients need more descriptors than the %d that a process may have: raise the limit (ulimit -n) or have fewer clients (-idle)", o.clients, limit.Max)
+	}
+	limit.Cur = limit.Max
+	// Unlike the runtime's own raise of the limit at the start, this one is inherited.
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("raising the limit of descriptors to %d: %w", limit.Max, err)
+	}
+	return nil
+}
+
+func (b *rig) close() {
+	b.stopSystems()
 	if b.pg != nil {
 		b.pg.Stop()
 	}
-	os.RemoveAll(b.dir)
 }
 
-// restart starts all systems anew.
-func (b *rig) restart() error {
+func (b *rig) stopSystems() {
 	for _, s := range b.systems {
-		s.stop()
+		if s.stop != nil {
+			s.stop()
+		}
 	}
 	b.systems = nil
+}
+
+// prepare starts all systems anew if a scenario needs them otherwise than they are.
+func (b *rig) prepare(sc scenario) error {
+	auth := "trust"
+	if sc.auth != "" {
+		auth = sc.auth
+	}
+	if b.o.auth != "" {
+		auth = b.o.auth
+	}
+	if b.pg == nil || auth == b.auth && !sc.once {
+		return nil
+	}
+	b.stopSystems()
+	b.auth = auth
 	s, err := b.startPgebb()
 	if err != nil {
 		return err
@@ -101,75 +137,120 @@ func (b *rig) restart() error {
 func (b *rig) startPgebb() (*system, error) {
 	p, err := testpg.StartPgebb(testpg.Options{
 		Binary:  b.o.binary,
-		General: fmt.Sprintf("default_pool_size = %d\nauth_type = \"trust\"\nlog_connections = false\nlog_disconnections = false\n", poolSize),
-		Config:  fmt.Sprintf("[[databases]]\nname = \"postgres\"\nhost = %q\nport = %d\n", b.pg.Host, b.pg.Port),
-		Users:   fmt.Sprintf("[[users]]\nname = %q\npassword = %q\ndatabase = \"postgres\"\n", b.pg.User, b.pg.Password),
+		General: fmt.Sprintf("default_pool_size = %d\nauth_type = %q\nlog_connections = false\nlog_disconnections = false\n", poolSize, b.auth),
+		Config:  fmt.Sprintf("[[databases]]\nname = %q\nhost = %q\nport = %d\n", b.database, b.pg.Host, b.pg.Port),
+		Users:   fmt.Sprintf("[[users]]\nname = %q\npassword = %q\ndatabase = %q\n", b.user, b.password, b.database),
 	})
 	if err != nil {
 		return nil, err
 	}
 	stop := func() {
 		if err := p.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
+			fmt.Fprintln(b.progress, "bench:", err)
 		}
 	}
-	return &system{name: "pgebb", port: p.Port, pid: p.PID(), stop: stop}, nil
+	return &system{name: "pgebb", host: p.Host, port: p.Port, pid: p.PID(), stop: stop}, nil
 }
 
-// startBouncer starts PgBouncer with the same pool, and everything that could cost it
-// time turned off; it does not run as root.
+// configureBouncer writes the files of a PgBouncer with the same pool and everything
+// that could cost it time turned off. They go when Postgres's folder does.
+func (b *rig) configureBouncer(port int) (ini string, err error) {
+	auth := b.auth
+	if auth == "scram" {
+		auth = "scram-sha-256"
+	}
+	users := filepath.Join(b.pg.Dir, "pgbouncer.users")
+	if err := os.WriteFile(users, fmt.Appendf(nil, "%q %q\n", b.user, b.password), 0o644); err != nil {
+		return "", fmt.Errorf("configuring pgbouncer: %w", err)
+	}
+	ini = filepath.Join(b.pg.Dir, "pgbouncer.ini")
+	text := fmt.Appendf(nil, `[databases]
+%s = host=%s port=%d
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = %s
+auth_file = %s
+pool_mode = transaction
+default_pool_size = %d
+max_client_conn = %d
+log_connections = 0
+log_disconnections = 0
+log_stats = 0
+ignore_startup_parameters = extra_float_digits
+`, b.database, b.pg.Host, b.pg.Port, port, auth, users, poolSize, b.o.clients+1000)
+	if err := os.WriteFile(ini, text, 0o644); err != nil {
+		return "", fmt.Errorf("configuring pgbouncer: %w", err)
+	}
+	return ini, nil
+}
+
+// startBouncer starts PgBouncer, as somebody else than root, as which it does not run.
 func (b *rig) startBouncer() (*system, error) {
 	port, err := testpg.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	ini := filepath.Join(b.dir, "pgbouncer.ini")
-	text := fmt.Sprintf(`[databases]
-postgres = host=%s port=%d dbname=postgres user=%s password=%s
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = %d
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = %d
-max_client_conn = 20000
-log_connections = 0
-log_disconnections = 0
-log_stats = 0
-ignore_startup_parameters = extra_float_digits
-logfile = %s/pgbouncer.log
-`, b.pg.Host, b.pg.Port, b.pg.User, b.pg.Password, port, poolSize, b.dir)
-	if err := os.WriteFile(ini, []byte(text), 0o644); err != nil {
+	ini, err := b.configureBouncer(port)
+	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(b.bouncer, "-q", ini)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if os.Getuid() == 0 {
-		u, err := user.Lookup("nobody")
-		if err != nil {
-			return nil, err
-		}
-		uid, _ := strconv.Atoi(u.Uid) // both are numbers on Linux
-		gid, _ := strconv.Atoi(u.Gid)
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	cmd := exec.Command(b.bouncer, ini)
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if cmd.SysProcAttr, err = unprivileged(); err != nil {
+		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting pgbouncer: %w", err)
 	}
-	s := &system{name: "pgbouncer", port: port, pid: cmd.Process.Pid, stop: func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }}
+	ended := make(chan struct{})
+	go func() { // until PgBouncer has ended
+		defer close(ended)
+		_ = cmd.Wait() // it is killed
+	}()
+	stop := func() {
+		_ = cmd.Process.Kill() // fails if it has ended
+		<-ended
+	}
+	s := &system{name: "pgbouncer", host: "127.0.0.1", port: port, pid: cmd.Process.Pid, stop: stop}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		c, err := frontendtest.Connect(b.login(s))
 		if err == nil {
 			return s, c.Close()
 		}
+		select {
+		case <-ended:
+			return nil, fmt.Errorf("pgbouncer has ended at its start:\n%s", &log)
+		default:
+		}
 		if time.Now().After(deadline) {
-			s.stop()
-			return nil, fmt.Errorf("pgbouncer does not get ready: %w", err)
+			stop()
+			return nil, fmt.Errorf("pgbouncer does not get ready: %w\n%s", err, &log)
 		}
 	}
 }
 
+// unprivileged is how a process is started that dies with this one and is not root.
+func unprivileged() (*syscall.SysProcAttr, error) {
+	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if os.Getuid() != 0 {
+		return attr, nil
+	}
+	u, err := user.Lookup("nobody")
+	if err != nil {
+		return nil, fmt.Errorf("finding a user to run pgbouncer as: %w", err)
+	}
+	uid, _ := strconv.Atoi(u.Uid) // both are numbers on Linux
+	gid, _ := strconv.Atoi(u.Gid)
+	attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return attr, nil
+}
+
 func (b *rig) login(s *system) frontendtest.Login {
-	return frontendtest.Login{Network: "tcp", Address: s.address(), User: b.pg.User, Password: b.pg.Password, Database: "postgres"}
+	return frontendtest.Login{
+		Network: "tcp", Address: net.JoinHostPort(s.host, strconv.Itoa(s.port)),
+		User: b.user, Password: b.password, Database: b.database,
+	}
 }

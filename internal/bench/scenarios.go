@@ -1,0 +1,137 @@
+package main
+
+import "fmt"
+
+// sample is what one measurement of one system has found: figures by the keys of
+// metrics. A figure that the system does not have, such as the processor time of a
+// Postgres with its many processes, is not there.
+type sample map[string]float64
+
+// scenario is one thing that is measured.
+type scenario struct {
+	name, title string
+	metrics     []metric
+	measure     func(b *rig, s *system) (sample, error) // drives one system once
+	auth        string                                  // how clients log in unless -auth says so; empty for trust
+	once        bool                                    // a pooler that has done nothing yet is measured, once
+	pooler      bool                                    // Postgres itself is not measured
+}
+
+// metric is a figure of a scenario.
+type metric struct {
+	key, name, unit string
+	ratio           float64 // bound of the first system's figure in the second's; 0 for none
+	value           float64 // bound of the first system's figure itself; 0 for none
+	more            bool    // the bound is a least
+}
+
+// target is the bound in words; empty if there is none.
+func (m metric) target() string {
+	sign := "≤"
+	if m.more {
+		sign = "≥"
+	}
+	switch {
+	case m.ratio > 0:
+		return fmt.Sprintf("%s %.2f×", sign, m.ratio)
+	case m.value > 0:
+		return fmt.Sprintf("%s %g %s", sign, m.value, m.unit)
+	}
+	return ""
+}
+
+var (
+	selectMetrics = []metric{
+		{key: "cpu_us", name: "CPU per transaction", unit: "µs", ratio: 1},
+		{key: "tps", name: "transactions per second", ratio: 1, more: true},
+		{key: "switches", name: "voluntary context switches per transaction"},
+		{key: "syscalls", name: "system calls per transaction"},
+	}
+	rate = metric{key: "mb_per_s", name: "MB per second"}
+)
+
+var scenarios = []scenario{
+	{
+		name: "simple", title: "`SELECT 1`, simple protocol, 16 clients, pool 20",
+		metrics: selectMetrics,
+		measure: func(b *rig, s *system) (sample, error) { return b.pgbench(s, "simple") },
+	},
+	{
+		name: "extended", title: "`SELECT 1`, extended protocol, 16 clients, pool 20",
+		metrics: selectMetrics,
+		measure: func(b *rig, s *system) (sample, error) { return b.pgbench(s, "extended") },
+	},
+	{
+		name: "results", title: "results of 10 MB in 10,000 rows of 1,000 bytes, 4 clients",
+		metrics: []metric{{key: "cpu_ms", name: "CPU per result", unit: "ms", ratio: 0.6}, rate},
+		measure: func(b *rig, s *system) (sample, error) { return b.results(s, 10_000, 1_000) },
+	},
+	{
+		// Where the cost is per row rather than per byte.
+		name: "rows", title: "results of 10 MB in 100,000 rows of 100 bytes, 4 clients",
+		metrics: []metric{{key: "cpu_ms", name: "CPU per result", unit: "ms"}, rate},
+		measure: func(b *rig, s *system) (sample, error) { return b.results(s, 100_000, 100) },
+	},
+	{
+		name: "idle", title: "idle clients, ten seconds after one query each", once: true, pooler: true,
+		metrics: []metric{
+			{key: "rss_b", name: "RSS per client", unit: "B", value: 700},
+			{key: "clients", name: "clients"},
+			{key: "before_mb", name: "RSS before, without clients", unit: "MB"},
+		},
+		measure: (*rig).idle,
+	},
+	{
+		name: "logins", title: "logins with one query each, 32 at a time", auth: "md5", pooler: true, // Postgres does not take them by md5
+		metrics: []metric{
+			{key: "cpu_us", name: "CPU per login", unit: "µs"},
+			{key: "per_s", name: "logins per second"},
+		},
+		measure: (*rig).logins,
+	},
+}
+
+// names are the scenarios'.
+func names() []string {
+	var all []string
+	for _, sc := range scenarios {
+		all = append(all, sc.name)
+	}
+	return all
+}
+
+// result is what a scenario has found.
+type result struct {
+	scenario
+	systems []*system           // those that were measured, the first against the second
+	samples map[string][]sample // by the system's name, one for each round
+}
+
+// run measures all systems in turn, round by round.
+func (b *rig) run(sc scenario) (result, error) {
+	if err := b.prepare(sc); err != nil {
+		return result{}, err
+	}
+	got := result{scenario: sc, systems: b.systems, samples: map[string][]sample{}}
+	if !sc.pooler && b.direct != nil {
+		got.systems = append(got.systems[:len(got.systems):len(got.systems)], b.direct)
+	}
+	first, last := 0, b.o.rounds // the first round warms up
+	if sc.once {
+		first, last = 1, 1
+	}
+	for round := first; round <= last; round++ {
+		fmt.Fprintf(b.progress, "%s: round %d of %d\n", sc.name, round, last)
+		for i := range got.systems {
+			s := got.systems[(i+round)%len(got.systems)]
+			found, err := sc.measure(b, s)
+			if err != nil {
+				return result{}, fmt.Errorf("%s: %w", s.name, err)
+			}
+			if round > 0 {
+				got.samples[s.name] = append(got.samples[s.name], found)
+			}
+		}
+	}
+	return got, nil
+}
