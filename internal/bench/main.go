@@ -68,8 +68,9 @@ func parse(args []string, usage io.Writer) (options, error) {
 	flags.SetOutput(usage)
 	flags.StringVar(&o.binary, "pgebb", o.binary, "`path` of pgebb, built without the race detector; "+testpg.EnvBinary+" names another")
 	flags.StringVar(&o.auth, "auth", "", "how clients log in: trust, md5 or scram; if empty, trust but for logins, where it is md5")
-	flags.IntVar(&o.rounds, "rounds", 7, "rounds of each scenario; one more is run before, and not counted")
-	flags.IntVar(&o.seconds, "seconds", 3, "length of a measurement with pgbench, and measure for that of the others")
+	// Many short rounds: what slows the machine for a while then falls on both systems alike.
+	flags.IntVar(&o.rounds, "rounds", 11, "rounds of each scenario; one more is run before, and not counted")
+	flags.IntVar(&o.seconds, "seconds", 2, "length of a measurement with pgbench, and measure for that of the others")
 	flags.IntVar(&o.clients, "idle", 4000, "idle clients")
 	flags.StringVar(&o.json, "json", "", "write all figures of all rounds to this `file`")
 	flags.BoolVar(&o.syscalls, "syscalls", false, "count system calls, too, by perf; adds to the processor time of both")
@@ -85,7 +86,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	flags.Func("pid", "process `id` of the -server before it; without, its processor time and memory are not known", func(s string) error {
 		return o.addPID(s)
 	})
-	quick := flags.Bool("quick", false, "three rounds of two seconds, to see that it works")
+	quick := flags.Bool("quick", false, "three rounds of a second, to see that it works")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -93,7 +94,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 		return o, fmt.Errorf("%q is no flag; -help lists them", flags.Arg(0))
 	}
 	if *quick {
-		o.rounds, o.seconds = 3, 2
+		o.rounds, o.seconds = 3, 1
 	}
 	return o, o.check()
 }
@@ -108,6 +109,9 @@ func (o *options) check() error {
 	}
 	return nil
 }
+
+// runs tells if a scenario is to be run.
+func (o *options) runs(name string) bool { return len(o.only) == 0 || slices.Contains(o.only, name) }
 
 // checkNames refuses what is no scenario.
 func checkNames(only []string) error {
@@ -157,7 +161,7 @@ func bench(o options, out, progress io.Writer) error {
 	found := machine(b)
 	var all []result
 	for _, sc := range scenarios {
-		if len(o.only) > 0 && !slices.Contains(o.only, sc.name) {
+		if !o.runs(sc.name) {
 			continue
 		}
 		got, err := b.run(sc)

@@ -67,6 +67,9 @@ func TestMoreClientsThanDescriptorsAreRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "-idle") {
 		t.Errorf("%v", err)
 	}
+	if err := raiseDescriptors(options{clients: 1 << 40, only: []string{"simple"}}); err != nil {
+		t.Errorf("without idle clients: %v", err)
+	}
 }
 
 func TestScenariosHaveNamesAndKeysOfTheirOwn(t *testing.T) {

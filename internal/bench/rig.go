@@ -78,8 +78,8 @@ func raiseDescriptors(o options) error {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return fmt.Errorf("reading the limit of descriptors: %w", err)
 	}
-	const besides = 200
-	if limit.Max < uint64(o.clients+besides) {
+	const besides = 200 // descriptors that are no idle clients
+	if o.runs("idle") && limit.Max < uint64(o.clients+besides) {
 		return fmt.Errorf("%d idle clients need more descriptors than the %d that a process may have: raise the limit (ulimit -n) or have fewer clients (-idle)", o.clients, limit.Max)
 	}
 	limit.Cur = limit.Max
@@ -155,12 +155,15 @@ func (b *rig) startPgebb() (*system, error) {
 // configureBouncer writes the files of a PgBouncer with the same pool and everything
 // that could cost it time turned off. They go when Postgres's folder does.
 func (b *rig) configureBouncer(port int) (ini string, err error) {
-	auth := b.auth
+	auth, secret := b.auth, b.password
 	if auth == "scram" {
 		auth = "scram-sha-256"
+		if secret, err = b.verifier(); err != nil {
+			return "", fmt.Errorf("configuring pgbouncer: %w", err)
+		}
 	}
 	users := filepath.Join(b.pg.Dir, "pgbouncer.users")
-	if err := os.WriteFile(users, fmt.Appendf(nil, "%q %q\n", b.user, b.password), 0o644); err != nil {
+	if err := os.WriteFile(users, fmt.Appendf(nil, "%q %q\n", b.user, secret), 0o644); err != nil {
 		return "", fmt.Errorf("configuring pgbouncer: %w", err)
 	}
 	ini = filepath.Join(b.pg.Dir, "pgbouncer.ini")
@@ -184,6 +187,24 @@ ignore_startup_parameters = extra_float_digits
 		return "", fmt.Errorf("configuring pgbouncer: %w", err)
 	}
 	return ini, nil
+}
+
+// verifier is Postgres's own of the password. PgBouncer logs in to Postgres with it, and
+// need not derive one at each login as it does if it is given the password.
+func (b *rig) verifier() (string, error) {
+	c, err := frontendtest.Connect(b.login(b.direct))
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	rows, err := c.Query("SELECT rolpassword FROM pg_authid WHERE rolname = current_user")
+	if err == nil && len(rows) != 1 {
+		err = fmt.Errorf("%d users of Postgres are the one that has logged in", len(rows))
+	}
+	if err != nil {
+		return "", err
+	}
+	return rows[0], nil
 }
 
 // startBouncer starts PgBouncer, as somebody else than root, as which it does not run.
