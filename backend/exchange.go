@@ -59,22 +59,26 @@ func (s *Server) Send(p []byte) error {
 // [Client.Answered].
 func (s *Server) Probe() error {
 	s.exchange = &exchange{left: 1, total: 1, probe: true, done: func([]Failure) {
-		s.fuzzy = false
+		s.settle()
 		s.answered = true
 	}}
 	return s.Send(wire.AppendQuery(nil, ""))
 }
 
 // message follows an answer and says whether it is the client's.
-func (e *exchange) message(s *Server, typ byte, body []byte) (forward bool) {
+func (e *exchange) message(s *Server, typ byte, body []byte) (forward bool, err error) {
+	if e.left == 0 {
+		return false, fmt.Errorf("a message %q behind the last answer", typ)
+	}
 	if e.probe {
 		// Only Syncs can be unanswered, so the first answer to an empty query is
 		// the answer to ours.
 		if typ != wire.EmptyQueryResponse {
-			return s.phase == phaseHeld
+			s.failed = s.failed || typ == wire.ErrorResponse
+			return s.phase == phaseHeld, nil
 		}
 		e.probe = false
-		return false
+		return false, nil
 	}
 	switch typ {
 	case wire.ErrorResponse:
@@ -85,7 +89,7 @@ func (e *exchange) message(s *Server, typ byte, body []byte) (forward bool) {
 		}
 		e.left--
 	}
-	return false
+	return false, nil
 }
 
 // endExchange goes on with what the exchange was for.

@@ -20,11 +20,16 @@ type ops struct {
 // where that of a portal has one.
 const describeStatement = 'd'
 
+// doubtfulSync stands for a Sync that a failed COPY may have read and ignored, so
+// that it is not known whether it is answered. Doubtful Syncs stand together, behind
+// those in the same run that are certain: of that many answers the last may be missing.
+const doubtfulSync = 's'
+
 func (o *ops) push(op byte) {
 	if o.q == nil {
 		o.q = o.inline[:0]
 	}
-	if o.head > 0 && len(o.q) == cap(o.q) {
+	if o.head > len(o.q)/2 && len(o.q) == cap(o.q) {
 		o.q = o.q[:copy(o.q, o.q[o.head:])]
 		o.head = 0
 	}
@@ -65,13 +70,13 @@ func (o *ops) holds(types ...byte) bool {
 // copyEnd finds the end of a COPY that the client has sent behind the first
 // message, and says what else it sent before that: Syncs, which a COPY reads
 // and ignores, or anything that is an error there.
-func (o *ops) copyEnd() (index int, syncs, illegal bool) {
+func (o *ops) copyEnd() (index, syncs int, illegal bool) {
 	for i := o.head + 1; i < len(o.q); i++ {
 		switch o.q[i] {
 		case wire.CopyDone, wire.CopyFail:
 			return i, syncs, illegal
 		case wire.Sync:
-			syncs = true
+			syncs++
 		default:
 			illegal = true
 		}
@@ -86,5 +91,44 @@ func (o *ops) dropCopyEnd() {
 		first := o.first()
 		o.head = end
 		o.q[o.head] = first
+	}
+}
+
+// doubt makes the Syncs between the first message and the end of its COPY, which has
+// failed, doubtful, and drops that end. more is how many certain Syncs follow directly
+// behind it, and rest whether there is anything behind those.
+func (o *ops) doubt() (doubtful, more int, rest bool) {
+	end, doubtful, _ := o.copyEnd()
+	next := len(o.q)
+	if end >= 0 {
+		next = end
+	}
+	for ; next < len(o.q); next++ {
+		switch o.q[next] {
+		case wire.CopyDone, wire.CopyFail: // read and ignored
+			continue
+		case wire.Sync:
+			more++
+			continue
+		}
+		break
+	}
+	q := o.q[:o.head+1]
+	for range more {
+		q = append(q, wire.Sync)
+	}
+	for range doubtful {
+		q = append(q, doubtfulSync)
+	}
+	rest = next < len(o.q)
+	o.q = append(q, o.q[next:]...)
+	return doubtful, more, rest
+}
+
+// pushSync puts a Sync at the end, or before the doubtful ones that are there.
+func (o *ops) pushSync(doubtful int) {
+	o.push(wire.Sync)
+	if last := len(o.q) - 1; doubtful > 0 && last > o.head && o.q[last-1] == doubtfulSync {
+		o.q[last-doubtful], o.q[last] = wire.Sync, doubtfulSync
 	}
 }

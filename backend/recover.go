@@ -42,7 +42,7 @@ func (s *Server) Release(cut bool) {
 		}
 	})
 	switch {
-	case cut, s.lost, s.fuzzy, s.copyBoth,
+	case cut, s.lost, s.doubtful > 0, s.copyBoth,
 		!s.recovery.Drain && (s.Working() || s.open || s.skipping),
 		!s.recovery.Rollback && s.status != wire.Idle:
 		s.Retire()
@@ -71,7 +71,7 @@ func (s *Server) recover() {
 	var err error
 	switch {
 	case s.waiting:
-	case s.lost, s.fuzzy, s.copyBoth:
+	case s.lost, s.doubtful > 0, s.copyBoth:
 		s.Retire()
 	case s.copyIn:
 		if end, _, _ := s.ops.copyEnd(); end < 0 {

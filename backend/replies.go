@@ -7,10 +7,11 @@ import (
 	"github.com/pgebb/pgebb/internal/wire"
 )
 
-// This file keeps the count of what Postgres owes. One case cannot be counted:
+// This file keeps the count of what Postgres owes. One thing cannot be counted:
 // while Postgres reads COPY data it reads and ignores Syncs, and when the COPY
 // then fails nobody but Postgres knows whether a Sync was read before or after.
-// The server is "fuzzy" from then on, and a probe settles it, see exchange.go.
+// Such Syncs are doubtful from then on. An answer to what was sent behind them
+// settles it; when there is nothing behind them a probe does, see exchange.go.
 
 // Sent notes a message that was passed on to Postgres. body is what there is of
 // it, at least its first byte if it has one.
@@ -22,7 +23,8 @@ func (s *Server) Sent(typ byte, body []byte) {
 		s.expect(typ)
 		s.seal()
 	case wire.Sync:
-		s.open, s.skipping = false, false
+		s.open = false
+		s.skipping = false
 		s.expect(typ)
 		s.seal()
 	case wire.Parse, wire.Bind, wire.Execute, wire.Close:
@@ -34,6 +36,12 @@ func (s *Server) Sent(typ byte, body []byte) {
 			typ = describeStatement
 		}
 		s.expect(typ)
+	case wire.Flush:
+		// It has no answer, but an error if it is malformed.
+		if len(body) > 0 {
+			s.open = true
+			s.expect(typ)
+		}
 	case wire.CopyDone, wire.CopyFail:
 		// Outside of a COPY they are read and ignored.
 		if s.copyIn || s.ops.len() > 0 {
@@ -44,33 +52,43 @@ func (s *Server) Sent(typ byte, body []byte) {
 
 // expect queues a message for its answer.
 func (s *Server) expect(op byte) {
-	if s.fuzzy || s.lost || s.skipping {
+	ends := op == wire.CopyDone || op == wire.CopyFail
+	switch {
+	case s.lost:
+		return
+	case s.skipping:
+		// If a doubtful Sync is still to be answered, Postgres does not skip.
+		s.lost = s.doubtful > 0 && !ends
+		return
+	case s.copyIn && !s.copyEnded:
+		s.copyEnded = ends
+		s.lost = !ends && op != wire.Sync
+	}
+	if op == wire.Sync {
+		s.ops.pushSync(s.doubtful)
 		return
 	}
 	s.ops.push(op)
-	if s.copyIn {
-		if _, _, illegal := s.ops.copyEnd(); illegal {
-			s.lost = true
-		}
-	}
 }
 
 // Settled reports whether Postgres has answered all that it was sent and is
 // outside of a transaction.
 func (s *Server) Settled() bool {
 	return s.status == wire.Idle && !s.open && s.ops.len() == 0 && s.left == 0 && !s.skipping &&
-		!s.copyIn && !s.copyBoth && !s.fuzzy && !s.lost && s.exchange == nil && s.Pending() == 0
+		!s.copyIn && !s.copyBoth && !s.lost && s.exchange == nil && s.Pending() == 0
 }
 
-// Working reports whether answers are outstanding.
+// Working reports whether answers are outstanding that are sure to come.
 func (s *Server) Working() bool {
-	return s.ops.len() > 0 || s.copyIn || s.fuzzy || s.exchange != nil || s.Pending() > 0
+	return s.ops.len() > s.doubtful || s.copyIn || s.exchange != nil || s.Pending() > 0
 }
 
 // Unsure reports that only a probe can tell whether Postgres has answered
-// everything, and that this is the moment for it.
+// everything, and that this is the moment for it: nothing but doubtful Syncs can be
+// unanswered, and Postgres is not skipping anything.
 func (s *Server) Unsure() bool {
-	return s.fuzzy && !s.lost && !s.failed && s.status == wire.Idle && !s.open && s.left == 0 && s.exchange == nil && s.Pending() == 0
+	return s.doubtful > 0 && s.ops.len() == s.doubtful && !s.lost && !s.failed && !s.skipping && s.status == wire.Idle && !s.open &&
+		!s.copyIn && s.left == 0 && s.exchange == nil && s.Pending() == 0
 }
 
 // message follows one message of Postgres; forward says whether it is the
@@ -91,7 +109,7 @@ func (s *Server) message(typ byte, body []byte, whole bool) (forward bool, err e
 			return false, s.unsolicited(typ, body)
 		}
 		if s.exchange != nil {
-			return s.exchange.message(s, typ, body), nil
+			return s.exchange.message(s, typ, body)
 		}
 		forward, err := s.answer(typ, body)
 		if err != nil || !forward {
@@ -128,8 +146,11 @@ func (s *Server) parameterStatus(body []byte) {
 // answer takes a message off what Postgres owes; forward is false if it is the answer to
 // a message of ours.
 func (s *Server) answer(typ byte, body []byte) (forward bool, err error) {
-	if s.fuzzy || s.lost {
+	if s.lost {
 		return true, s.answerUncounted(typ, body)
+	}
+	if s.ops.first() == doubtfulSync && typ != wire.ReadyForQuery {
+		s.settle()
 	}
 	first := s.ops.first()
 	switch typ {
@@ -157,9 +178,8 @@ func (s *Server) answer(typ byte, body []byte) (forward bool, err error) {
 		}
 	case wire.CopyInResponse:
 		s.copyIn = true
-		if _, _, illegal := s.ops.copyEnd(); illegal {
-			s.lost = true
-		}
+		end, _, illegal := s.ops.copyEnd()
+		s.copyEnded, s.lost = end >= 0, illegal
 	case wire.CopyBothResponse:
 		s.copyBoth = true
 	case wire.ReadyForQuery:
@@ -197,14 +217,11 @@ func (s *Server) failedAnswer(first byte) {
 	s.copyBoth, s.deallocating = false, nil
 	if s.copyIn {
 		s.copyIn = false
-		if end, syncs, _ := s.ops.copyEnd(); syncs {
-			s.fuzzy = true
-			s.lost = len(s.records) > 0
-			s.undoAll()
+		if _, syncs, _ := s.ops.copyEnd(); syncs > 0 {
+			s.doubt(first)
 			return
-		} else if end >= 0 {
-			s.ops.dropCopyEnd()
 		}
+		s.ops.dropCopyEnd()
 	}
 	switch first {
 	case wire.Query, wire.FunctionCall, wire.Sync:
@@ -216,6 +233,30 @@ func (s *Server) failedAnswer(first byte) {
 	}
 }
 
+// doubt follows the failure of a COPY behind whose start Syncs were sent.
+func (s *Server) doubt(first byte) {
+	syncs, more, rest := s.ops.doubt()
+	s.doubtful = syncs
+	if first == wire.Query {
+		return // its ReadyForQuery follows, whatever was read
+	}
+	s.ops.pop()
+	if more > 0 {
+		return // they are answered, whatever was skipped before them
+	}
+	s.lost = rest // it is skipped or not
+	s.skipping = true
+}
+
+// settle is called when the answer to something behind the doubtful Syncs shows that
+// none of them will be answered any more.
+func (s *Server) settle() {
+	for range s.doubtful {
+		s.popOp()
+	}
+	s.doubtful = 0
+}
+
 // ready follows a ReadyForQuery.
 func (s *Server) ready(first byte, body []byte) error {
 	if len(body) != 1 {
@@ -223,6 +264,10 @@ func (s *Server) ready(first byte, body []byte) error {
 	}
 	s.readyForQuery(body[0])
 	switch first {
+	case doubtfulSync:
+		s.doubtful--
+		s.skipping = false
+		s.popOp()
 	case wire.Query, wire.FunctionCall, wire.Sync:
 		s.popOp()
 	default:

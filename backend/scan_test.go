@@ -102,6 +102,15 @@ func TestAnswersToOurOwnQueriesAreNotPassedOn(t *testing.T) {
 	}
 }
 
+func TestAnAnswerTooManyToOurOwnQueryEndsTheServer(t *testing.T) {
+	own := wire.AppendReadyForQuery(wire.AppendRaw(nil, wire.CommandComplete, []byte("SELECT 1\x00")), wire.Idle)
+	s := held()
+	s.exchange = &exchange{left: 1, total: 1, done: func([]Failure) {}}
+	if err := feed(t, s, append(own, own...)); err == nil {
+		t.Error("it is accepted, and the end of the exchange is missed")
+	}
+}
+
 func TestALargeMessageIsStreamedAndNotKept(t *testing.T) {
 	s := held()
 	s.Sent(wire.Query, nil)

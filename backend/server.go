@@ -88,11 +88,12 @@ type Server struct {
 	drop bool // they are not for the client
 
 	ops       ops
+	doubtful  int  // Syncs in ops that a failed COPY may have read, see replies.go
 	open      bool // extended messages were sent behind the last Sync
 	skipping  bool // Postgres ignores everything up to a Sync not sent yet
 	copyIn    bool // Postgres reads COPY data
+	copyEnded bool // and was sent the end of it
 	copyBoth  bool // a streaming replication protocol is spoken
-	fuzzy     bool // a failed COPY may have read Syncs: counting is not exact, see replies.go
 	lost      bool // counting is not possible any more: never used again
 	reset     bool // the session has state that no tracking knows: DISCARD ALL before re-use
 	listening bool // LISTEN was run: UNLISTEN before re-use

@@ -148,7 +148,7 @@ func (s *Server) Prepare(b []byte, name string, st *cache.Statement) []byte {
 // transaction that has failed, and whether there is one is not known while anything is
 // unanswered that can begin or end one.
 func (s *Server) certain() bool {
-	return s.status != wire.Failed && !s.ops.holds(wire.Sync, wire.Query, wire.FunctionCall)
+	return s.status != wire.Failed && !s.ops.holds(wire.Sync, doubtfulSync, wire.Query, wire.FunctionCall)
 }
 
 // Use appends to b what must be sent before a message that names the statement.
@@ -246,8 +246,9 @@ func (s *Server) evict(b []byte, id uint64) []byte {
 // record queues a message with its record. An answer that is made here is given at once
 // when nothing is before it.
 func (s *Server) record(op byte, r record) {
-	if s.fuzzy || s.lost || s.skipping {
-		s.lost = s.lost || !s.skipping
+	s.lost = s.lost || s.doubtful > 0 && op == opForgot // nothing would settle what is doubtful
+	if s.lost || s.skipping {
+		s.answerUnqueued(op, r)
 		return
 	}
 	if op == opParse || op == opHad || op == opForgot {
@@ -260,6 +261,17 @@ func (s *Server) record(op byte, r record) {
 		made := s.made
 		s.made = nil
 		s.client.FromServer(made)
+	}
+}
+
+// answerUnqueued answers what is not queued, because the queue is not to be relied on.
+func (s *Server) answerUnqueued(op byte, r record) {
+	switch op {
+	case opHad:
+		s.client.FromServer(wire.AppendEmpty(nil, wire.ParseComplete))
+	case opForgot:
+		s.registry().Release(r.st)
+		s.client.FromServer(wire.AppendEmpty(nil, wire.CloseComplete))
 	}
 }
 

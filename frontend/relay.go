@@ -26,10 +26,10 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 			return len(b), e
 		}
 		whole := i+size <= len(b)
-		if !whole && size < streamedFrom {
+		body := b[i+wire.HeaderSize : min(i+size, len(b))]
+		if !whole && (size < streamedFrom || len(body) == 0) {
 			break
 		}
-		body := b[i+wire.HeaderSize : min(i+size, len(b))]
 		if typ == wire.Terminate {
 			if !o.flush(i) {
 				return o.first, nil
@@ -148,11 +148,17 @@ func (c *Client) withoutServer(typ byte, body []byte) (passOn bool, failure *Err
 	switch typ {
 	case wire.Sync:
 		c.skipping = false
+		if len(body) > 0 {
+			return true, nil // it is malformed, as Postgres will say
+		}
 		c.write(appendReady(nil))
 		return false, nil
-	case wire.Flush, wire.CopyData, wire.CopyDone, wire.CopyFail:
-		// Nothing to flush; and COPY messages outside of a COPY are ignored by
-		// Postgres, because they can be on their way when one fails.
+	case wire.Flush:
+		// Nothing to flush, unless it is malformed.
+		return len(body) > 0 && !c.skipping, nil
+	case wire.CopyData, wire.CopyDone, wire.CopyFail:
+		// COPY messages outside of a COPY are ignored by Postgres, because they can
+		// be on their way when one fails.
 		return false, nil
 	}
 	if c.skipping {

@@ -31,8 +31,12 @@ func (c *Client) First() []byte {
 	return []byte("n,," + c.bare)
 }
 
-// Final takes the server-first-message and returns the client-final-message.
+// Final takes the server-first-message and returns the client-final-message. A server
+// gets one proof, of the salt and the iteration count that it has named first.
 func (c *Client) Final(message []byte) ([]byte, error) {
+	if c.salted != nil {
+		return nil, malformed("the server starts once more")
+	}
 	m := string(message)
 	nonce, rest, err := attribute(m, 'r')
 	if err != nil {
@@ -76,6 +80,10 @@ var ErrServer = errors.New("the server did not prove that it knows the password"
 
 // Verify takes the server-final-message.
 func (c *Client) Verify(message []byte) error {
+	if c.salted == nil {
+		// What a server without a key would sign without a message, everybody can compute.
+		return malformed("the server ends before it has asked for a proof")
+	}
 	m := string(message)
 	if reason, ok := strings.CutPrefix(m, "e="); ok {
 		return fmt.Errorf("the server refuses: %s", clip(reason))

@@ -2,6 +2,9 @@ package scram_test
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
@@ -140,6 +143,41 @@ func TestClientRefusesHostileServers(t *testing.T) {
 		if c.Verify([]byte(m)) == nil {
 			t.Errorf("Verify(%q) is content", m)
 		}
+	}
+}
+
+// TestClientKeepsToTheOrder has a server that skips its question, and so proves to know
+// a key that is none, and one that asks twice.
+func TestClientKeepsToTheOrder(t *testing.T) {
+	sum := func(key []byte, text string) []byte {
+		h := hmac.New(sha256.New, key)
+		h.Write([]byte(text))
+		return h.Sum(nil)
+	}
+	c := scram.NewClient("x")
+	first := c.First()
+	forged := base64.StdEncoding.EncodeToString(sum(sum(nil, "Server Key"), ""))
+	if err := c.Verify([]byte("v=" + forged)); !errors.Is(err, scram.ErrMalformed) {
+		t.Errorf("a signature before the proof: %v", err)
+	}
+	s := scram.NewServer(derive(t, "x"))
+	question, err := s.First(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof, err := c.Final(question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Final(question); !errors.Is(err, scram.ErrMalformed) {
+		t.Errorf("a second question: %v", err)
+	}
+	signature, err := s.Final(proof)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Verify(signature); err != nil {
+		t.Errorf("the right signature after it: %v", err)
 	}
 }
 
