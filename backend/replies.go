@@ -213,6 +213,7 @@ func (s *Server) command(tag []byte) {
 // failedAnswer follows an ErrorResponse.
 func (s *Server) failedAnswer(first byte) {
 	s.Totals.Errors++
+	s.Stats.Errors++
 	s.failed = true
 	s.copyBoth, s.deallocating = false, nil
 	if s.copyIn {
@@ -229,6 +230,9 @@ func (s *Server) failedAnswer(first byte) {
 	case 0:
 		// Nobody asked: a farewell, and the end of the stream comes next.
 	default:
+		if first == wire.Parse && s.client != nil {
+			s.client.Undefine("", nil) // a Parse that fails leaves no unnamed statement
+		}
 		s.skipping = !s.skip()
 	}
 }

@@ -36,7 +36,8 @@ type Client interface {
 	// ServerLost says that the server's connection is gone; it is the client's
 	// no longer.
 	ServerLost(s *Server, reason error)
-	// Undefine takes back that a name stands for a statement, and releases that.
+	// Undefine takes back that a name stands for a statement, and releases that; the
+	// empty name is that of the unnamed one.
 	Undefine(name string, st *cache.Statement)
 	// Restore takes back that a name was closed; false if the client has none.
 	Restore(name string, st *cache.Statement) bool

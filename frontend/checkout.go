@@ -104,6 +104,7 @@ func refusal(reason error, set *config.Pool) (*Error, *backend.ServerError) {
 	if errors.As(reason, &timeout) {
 		e := errCheckoutTimeout(severityFatal, set.User, set.Database, timeout.Timeout, timeout.Size)
 		if timeout.Last != nil {
+			e.Hint = "Is Postgres there, and does it let pgebb in?"
 			e.Detail += " The last attempt to connect failed: " + timeout.Last.Error() + "."
 		}
 		return e, nil

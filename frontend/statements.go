@@ -106,8 +106,11 @@ func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error)
 		return i, nil
 	}
 	name, text, ok := wire.CString(body)
+	if ok {
+		_, _, ok = wire.CString(text)
+	}
 	if !ok {
-		return -1, nil
+		return -1, nil // Postgres says what is wrong with it
 	}
 	if len(name) == 0 {
 		// Nearly always it is bound at once, and need not be kept.
@@ -349,6 +352,10 @@ func (c *Client) dropEmpty() {
 
 // Undefine implements [backend.Client].
 func (c *Client) Undefine(name string, st *cache.Statement) {
+	if name == "" {
+		c.dropUnnamed()
+		return
+	}
 	if c.prepared != nil && st != nil && c.prepared.byName[name] == st {
 		delete(c.prepared.byName, name)
 		c.dropEmpty()
