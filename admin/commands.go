@@ -115,11 +115,25 @@ func find(statement string) (cmd *Command, tag, rest string) {
 	return nil, "", ""
 }
 
+// known lists all commands.
+func known() string {
+	var names []string
+	for _, cmd := range commands {
+		if cmd.run != nil {
+			names = append(names, cmd.Names...)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // suggest names the command that a statement was probably meant to be: one that
 // begins with the same words, or has most letters in common.
 func suggest(statement string) string {
 	s := strings.ToUpper(strings.Join(strings.Fields(statement), " "))
-	best, most := "", 2
+	best, most := "", len("SHOW ") // that much says nothing
+	if !strings.HasPrefix(s, "SHOW ") {
+		most = 2
+	}
 	for _, cmd := range commands {
 		for _, name := range cmd.Names {
 			n := 0

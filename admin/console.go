@@ -142,7 +142,7 @@ func (s *session) query(text string) {
 func parse(text string) (*statement, *commandError) {
 	cmd, tag, rest := find(text)
 	if cmd == nil {
-		hint := "Type SHOW HELP for a list."
+		hint := "Known are " + known() + "."
 		if s := suggest(text); s != "" {
 			hint = "Did you mean " + s + "?"
 		}

@@ -38,8 +38,13 @@ func (s *Server) Ask(queries []string, done func(failures []Failure)) error {
 	for _, q := range queries {
 		b = wire.AppendQuery(b, q)
 	}
-	s.exchange = &exchange{left: len(queries), total: len(queries), done: done}
 	s.Totals.LastSent = wire.Query
+	return s.ask(b, len(queries), done)
+}
+
+// ask sends messages of our own that have n ReadyForQuery for an answer.
+func (s *Server) ask(b []byte, n int, done func(failures []Failure)) error {
+	s.exchange = &exchange{left: n, total: n, done: done}
 	return s.Send(b)
 }
 

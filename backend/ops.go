@@ -55,15 +55,14 @@ func (o *ops) first() byte {
 	return o.q[o.head]
 }
 
-// skipToSync drops what Postgres ignores after an error in the extended
-// protocol: all up to the next Sync, which stays. It returns false if there is
-// none yet.
-func (o *ops) skipToSync() bool {
-	for o.len() > 0 {
-		if o.first() == wire.Sync {
-			return true
+// holds reports whether a message of one of the types waits.
+func (o *ops) holds(types ...byte) bool {
+	for _, op := range o.q[o.head:] {
+		for _, t := range types {
+			if op == t {
+				return true
+			}
 		}
-		o.pop()
 	}
 	return false
 }

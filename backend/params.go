@@ -213,3 +213,11 @@ func (g *Greeting) reported(s Set, name, value string) Set {
 	}
 	return s.With(name, value)
 }
+
+// Key is a text that is the same for equal sets only.
+func (s Set) Key() string {
+	if s == (Set{}) {
+		return ""
+	}
+	return s.h.Value()
+}

@@ -30,7 +30,7 @@ const cancelTimeout = 5 * time.Second
 // clean, at once if it is already, or is closed.
 func (s *Server) Release(cut bool) {
 	s.client = nil
-	if s.Settled() && !cut && !s.listening && !s.recovery.Reset {
+	if s.Settled() && !cut && !s.listening && !s.recovery.Reset && s.statements.len() <= s.policy.Limit {
 		s.free()
 		return
 	}
@@ -92,7 +92,7 @@ func (s *Server) recover() {
 		s.recovery.Reset = false
 		s.Stats.Cleaned++
 		err = s.Ask([]string{"DISCARD ALL"}, func(failures []Failure) {
-			s.params, s.listening, s.reset = Set{}, false, false
+			s.params, s.listening, s.reset, s.statements = Set{}, false, false, keeps{}
 			s.cleaned(failures)
 		})
 	case s.listening:
@@ -102,6 +102,10 @@ func (s *Server) recover() {
 			s.cleaned(failures)
 		})
 	default:
+		if excess := s.excess(); excess != nil {
+			err = s.ask(excess, 1, s.cleaned)
+			break
+		}
 		s.free()
 	}
 	if err != nil {

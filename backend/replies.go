@@ -21,10 +21,12 @@ func (s *Server) Sent(typ byte, body []byte) {
 	case wire.Query, wire.FunctionCall:
 		s.open = false
 		s.expect(typ)
+		s.seal()
 	case wire.Sync:
 		s.open = false
 		s.skipping = false
 		s.expect(typ)
+		s.seal()
 	case wire.Parse, wire.Bind, wire.Execute, wire.Close:
 		s.open = true
 		s.expect(typ)
@@ -109,7 +111,8 @@ func (s *Server) message(typ byte, body []byte, whole bool) (forward bool, err e
 		if s.exchange != nil {
 			return s.exchange.message(s, typ, body)
 		}
-		if err := s.answer(typ, body); err != nil {
+		forward, err := s.answer(typ, body)
+		if err != nil || !forward {
 			return false, err
 		}
 	}
@@ -140,10 +143,11 @@ func (s *Server) parameterStatus(body []byte) {
 	}
 }
 
-// answer takes a message off what Postgres owes.
-func (s *Server) answer(typ byte, body []byte) error {
+// answer takes a message off what Postgres owes; forward is false if it is the answer to
+// a message of ours.
+func (s *Server) answer(typ byte, body []byte) (forward bool, err error) {
 	if s.lost {
-		return s.answerUncounted(typ, body)
+		return true, s.answerUncounted(typ, body)
 	}
 	if s.ops.first() == doubtfulSync && typ != wire.ReadyForQuery {
 		s.settle()
@@ -151,12 +155,8 @@ func (s *Server) answer(typ byte, body []byte) error {
 	first := s.ops.first()
 	switch typ {
 	case wire.DataRow, wire.CopyData, wire.ParameterDescription, wire.FunctionCallResponse, wire.CopyOutResponse, wire.CopyDone:
-	case wire.ParseComplete:
-		s.popIf(first, wire.Parse)
-	case wire.BindComplete:
-		s.popIf(first, wire.Bind)
-	case wire.CloseComplete:
-		s.popIf(first, wire.Close)
+	case wire.ParseComplete, wire.BindComplete, wire.CloseComplete:
+		return s.completed(typ, first), nil
 	case wire.RowDescription, wire.NoData:
 		if first == wire.Describe || first == describeStatement {
 			s.popOp()
@@ -169,7 +169,13 @@ func (s *Server) answer(typ byte, body []byte) error {
 			s.popOp()
 		}
 	case wire.ErrorResponse:
+		s.stale(first, body)
+		renamed := s.renamedError(first, body)
 		s.failedAnswer(first)
+		if renamed != nil {
+			s.made = append(s.made, renamed...)
+			return false, nil
+		}
 	case wire.CopyInResponse:
 		s.copyIn = true
 		end, _, illegal := s.ops.copyEnd()
@@ -177,26 +183,16 @@ func (s *Server) answer(typ byte, body []byte) error {
 	case wire.CopyBothResponse:
 		s.copyBoth = true
 	case wire.ReadyForQuery:
-		return s.ready(first, body)
+		return true, s.ready(first, body)
 	}
-	return nil
-}
-
-func (s *Server) popIf(first, want byte) {
-	if first == want {
-		s.popOp()
-		return
-	}
-	s.lost = true
+	return true, nil
 }
 
 // popOp takes the first message off the queue, and with it what Postgres reads
-// and ignores behind it.
+// and ignores behind it, and what is answered here.
 func (s *Server) popOp() {
 	s.ops.pop()
-	for !s.copyIn && (s.ops.first() == wire.CopyDone || s.ops.first() == wire.CopyFail) {
-		s.ops.pop()
-	}
+	s.makeAnswers()
 }
 
 // command reads the tag of a CommandComplete.
@@ -209,13 +205,17 @@ func (s *Server) command(tag []byte) {
 	if bytes.HasPrefix(tag, []byte("LISTEN")) {
 		s.listening = true
 	}
+	if len(tag) > 3 && (string(tag[:3]) == "DEA" || string(tag[:3]) == "DIS") {
+		s.deallocated(string(tag[:len(tag)-1]))
+	}
 }
 
 // failedAnswer follows an ErrorResponse.
 func (s *Server) failedAnswer(first byte) {
 	s.Totals.Errors++
+	s.Stats.Errors++
 	s.failed = true
-	s.copyBoth = false
+	s.copyBoth, s.deallocating = false, nil
 	if s.copyIn {
 		s.copyIn = false
 		if _, syncs, _ := s.ops.copyEnd(); syncs > 0 {
@@ -230,7 +230,10 @@ func (s *Server) failedAnswer(first byte) {
 	case 0:
 		// Nobody asked: a farewell, and the end of the stream comes next.
 	default:
-		s.skipping = !s.ops.skipToSync()
+		if first == wire.Parse && s.client != nil {
+			s.client.Undefine("", nil) // a Parse that fails leaves no unnamed statement
+		}
+		s.skipping = !s.skip()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/internal/wire"
 )
 
@@ -16,6 +17,10 @@ func (h *holder) ParameterChanged(*Server)  {}
 func (h *holder) Answered(*Server)          {}
 func (h *holder) ServerTakes(*Server)       {}
 func (h *holder) ServerLost(*Server, error) {}
+
+func (h *holder) Undefine(string, *cache.Statement)     {}
+func (h *holder) Restore(string, *cache.Statement) bool { return false }
+func (h *holder) UndefineAll()                          {}
 
 // held is a server in the hands of a client, without a connection.
 func held() *Server {

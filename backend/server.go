@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/wire"
 )
@@ -35,6 +36,13 @@ type Client interface {
 	// ServerLost says that the server's connection is gone; it is the client's
 	// no longer.
 	ServerLost(s *Server, reason error)
+	// Undefine takes back that a name stands for a statement, and releases that; the
+	// empty name is that of the unnamed one.
+	Undefine(name string, st *cache.Statement)
+	// Restore takes back that a name was closed; false if the client has none.
+	Restore(name string, st *cache.Statement) bool
+	// UndefineAll says that Postgres has dropped all prepared statements.
+	UndefineAll()
 }
 
 // Owner is the pool that a server belongs to. Its methods run on the server's
@@ -47,6 +55,8 @@ type Owner interface {
 	// Retiring says that an idle server is being closed and must not be handed
 	// out; it is lost a little later.
 	Retiring(s *Server)
+	// Registry is where the statements of clients are interned.
+	Registry() *cache.Registry
 }
 
 // Server is one connection to Postgres. Except for the fields that say
@@ -68,6 +78,7 @@ type Server struct {
 	owner    Owner          // constant
 	client   Client         // who holds it; nil while idle, cleaned or closing
 	recovery RecoveryPolicy // what to do when its client vanished; set at checkout
+	policy   StatementPolicy
 
 	params Set    // what its session has that differs from Greeting
 	status byte   // of the last ReadyForQuery: wire.Idle, …
@@ -89,6 +100,14 @@ type Server struct {
 	listening bool // LISTEN was run: UNLISTEN before re-use
 	answered  bool // something was answered during the present scan
 	failed    bool // the last answer was an ErrorResponse without a ReadyForQuery since
+
+	statements   keeps    // that Postgres has, or will have when it has answered
+	records      []record // of the messages in ops that have one, in their order
+	naming       int      // how many of them define or forget names
+	sealed       int      // how many of these belong to an earlier batch
+	deallocating *record  // what the Query under way is to deallocate
+	made         []byte   // answers of ours that go behind the message at hand
+	checkouts    uint64   // counts Take
 
 	exchange *exchange // messages of our own that are being answered
 	cancels  int       // cancel requests under way for it
@@ -121,6 +140,7 @@ type Counters struct {
 	RowsInserted, RowsUpdated, RowsDeleted     uint64
 	Reads, Writes                              uint64
 	Synced, ForceClosed, CheckoutTimeouts      uint64
+	Evictions                                  uint64 // prepared statements that servers were told to close
 }
 
 // Totals count what one server did.
@@ -166,11 +186,12 @@ func (s *Server) Idle() bool { return s.phase == phaseIdle }
 func (s *Server) Holder() uint64 { return s.holder.Load() }
 
 // Take gives an idle server to a client with an id other than 0.
-func (s *Server) Take(c Client, id uint64, recovery RecoveryPolicy) {
+func (s *Server) Take(c Client, id uint64, recovery RecoveryPolicy, policy StatementPolicy) {
 	if s.phase != phaseIdle || !s.holder.CompareAndSwap(0, id) {
 		panic(fmt.Sprintf("bug: server %d is taken by %d in phase %d while %d holds it", s.ID, id, s.phase, s.holder.Load()))
 	}
-	s.client, s.phase, s.recovery = c, phaseHeld, recovery
+	s.client, s.phase, s.recovery, s.policy = c, phaseHeld, recovery, policy
+	s.checkouts++
 	s.Since = s.Loop().Now()
 }
 
@@ -255,6 +276,11 @@ func (s *Server) scan(b []byte) error {
 		if s.drop {
 			run = i
 		}
+		if s.left == 0 && len(s.made) > 0 {
+			s.emit(b[run:i])
+			s.emitMade()
+			run = i
+		}
 	}
 	for len(b)-i >= wire.HeaderSize {
 		typ, size := wire.Header(b[i:])
@@ -285,6 +311,11 @@ func (s *Server) scan(b []byte) error {
 			break
 		}
 		i += size
+		if len(s.made) > 0 {
+			s.emit(b[min(run, i):i])
+			s.emitMade()
+			run = i
+		}
 	}
 	if run < i {
 		s.emit(b[run:i])
@@ -293,6 +324,12 @@ func (s *Server) scan(b []byte) error {
 		s.held = append(make([]byte, 0, len(b)-i), b[i:]...)
 	}
 	return nil
+}
+
+func (s *Server) emitMade() {
+	made := s.made
+	s.made = nil
+	s.emit(made)
 }
 
 func (s *Server) emit(p []byte) {
@@ -320,6 +357,7 @@ func (s *Server) end(reason error) {
 	if s.phase == phaseEnded {
 		return
 	}
+	s.undoAll()
 	client, phase := s.client, s.phase
 	s.phase, s.client = phaseEnded, nil
 	s.holder.Store(0)

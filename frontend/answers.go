@@ -42,6 +42,12 @@ func (c *Client) Answered(s *backend.Server) {
 		return
 	}
 	c.releaseIfDone()
+	if c.stalled && (c.server == nil || !c.server.Unsettled()) {
+		c.stalled = false
+		if c.state == stateIdle || c.state == stateActive {
+			c.proceed()
+		}
+	}
 }
 
 // releaseIfDone gives the server back when nothing is outstanding.

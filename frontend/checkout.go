@@ -104,6 +104,7 @@ func refusal(reason error, set *config.Pool) (*Error, *backend.ServerError) {
 	if errors.As(reason, &timeout) {
 		e := errCheckoutTimeout(severityFatal, set.User, set.Database, timeout.Timeout, timeout.Size)
 		if timeout.Last != nil {
+			e.Hint = "Is Postgres there, and does it let pgebb in?"
 			e.Detail += " The last attempt to connect failed: " + timeout.Last.Error() + "."
 		}
 		return e, nil
@@ -123,7 +124,7 @@ func (c *Client) link(s *backend.Server) bool {
 		Rollback: set.Recovery != config.Drop,
 		Reset:    set.Mode == config.Session,
 		Timeout:  set.RollbackTimeout,
-	})
+	}, c.f.statementPolicy())
 	c.server, c.sent = s, false
 	c.checkedOut(s)
 	if c.start != nil {
@@ -157,6 +158,7 @@ func (c *Client) linked() {
 // ServerLost implements [backend.Client].
 func (c *Client) ServerLost(s *backend.Server, reason error) {
 	c.server = nil
+	c.stalled = false
 	if c.state == stateGone || c.state == stateLeaving {
 		return
 	}

@@ -56,6 +56,10 @@ type Client struct {
 	last   *Error          // what it will be told when all before it is answered, and then closed
 	held   []byte          // input that cannot be dealt with yet
 	left   int             // bytes still to come of a message that is streamed past
+
+	prepared  *statements // nil if it has no prepared statements
+	collected []byte      // the start of a Parse that is read as a whole; nil if none is
+
 	id     uint64
 	key    uint32 // the process id that it was told, for cancel requests
 	totals totals
@@ -67,6 +71,7 @@ type Client struct {
 	sent     bool  // the server has been sent something since the checkout
 	busy     bool  // answers are outstanding, as of the last look
 	eof      bool  // it will say no more, and may wait for answers
+	stalled  bool  // its input depends on an answer
 	dead     bool  // it cannot be written to; gone is about to be called
 	retries  uint8
 
@@ -111,8 +116,12 @@ func (c *Client) Readable() {
 		}
 		return
 	}
-	if c.Pending() > 0 && c.server == nil || c.server != nil && c.server.Pending() > 0 {
-		return // resumed by Drained or ServerTakes
+	if c.Pending() > 0 && c.server == nil || c.server != nil && c.server.Pending() > 0 || c.stalled {
+		return // resumed by Drained, ServerTakes or Answered
+	}
+	if c.collected != nil {
+		c.collectMore()
+		return
 	}
 	buf := c.Loop().Buffer()
 	kept := copy(buf, c.held)
@@ -132,6 +141,27 @@ func (c *Client) Readable() {
 	c.pool.Counters(c.Loop()).Received += uint64(n)
 	c.held = nil
 	c.take(buf[:kept+n])
+	if more {
+		c.Resume()
+	}
+}
+
+// collectMore goes on reading a Parse that is needed as a whole.
+func (c *Client) collectMore() {
+	have := len(c.collected)
+	n, more, err := c.Read(c.collected[have:cap(c.collected)])
+	if err != nil {
+		c.gone(err) // it has ended in the middle of a message
+		return
+	}
+	c.totals.received += uint64(n)
+	c.pool.Counters(c.Loop()).Received += uint64(n)
+	c.collected = c.collected[:have+n]
+	if len(c.collected) == cap(c.collected) {
+		b := c.collected
+		c.collected = nil
+		c.take(b)
+	}
 	if more {
 		c.Resume()
 	}
@@ -163,6 +193,9 @@ func (c *Client) take(b []byte) {
 	if failure != nil {
 		c.last = failure
 		c.goodbye(failure)
+		return
+	}
+	if c.collected != nil {
 		return
 	}
 	if used < len(b) {
@@ -317,7 +350,8 @@ func (c *Client) gone(reason error) {
 	}
 	c.letGo(c.cut())
 	c.state = stateGone
-	c.held, c.start = nil, nil
+	c.held, c.start, c.collected = nil, nil, nil
+	c.UndefineAll()
 	l := c.Loop()
 	c.Close()
 	c.f.left(c, l, reason)

@@ -168,15 +168,6 @@ func errPoolRemoved(user, database string) *Error {
 	}
 }
 
-// errNamedStatement refuses what would break at the next transaction.
-func errNamedStatement() *Error {
-	return &Error{
-		Severity: severityFatal, Code: "0A000",
-		Message: "named prepared statements are not supported in this pooler_mode",
-		Hint:    "Use pooler_mode = \"session\" for this database or user, or turn off named statements in the driver.",
-	}
-}
-
 // errTooManyLost is for a client whose servers die as soon as it gets them.
 func errTooManyLost() *Error {
 	return &Error{
@@ -225,4 +216,30 @@ func errOptionValue(setting string) *Error {
 // errSASL is for a SASL message that is not one, in the words of Postgres.
 func errSASL(detail string) *Error {
 	return &Error{Severity: severityFatal, Code: "08P01", Message: "malformed SCRAM message", Detail: detail}
+}
+
+// errStatementMemory refuses a statement that there is no room for.
+func errStatementMemory(size int, limit int64) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "53200", Message: "out of memory for prepared statements",
+		Detail: fmt.Sprintf("A statement of %d bytes would exceed prepared_statements_memory_limit (%d bytes).", size, limit),
+		Hint:   "Close statements that are not needed, or raise prepared_statements_memory_limit.",
+	}
+}
+
+// errTooManyStatements refuses one statement too many of one client.
+func errTooManyStatements(limit int) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "53400", Message: "too many prepared statements",
+		Detail: fmt.Sprintf("A client may have %d prepared statements.", limit),
+		Hint:   "Close statements that are not needed.",
+	}
+}
+
+// errReservedName refuses a name that is pgebb's on servers.
+func errReservedName(name string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "42939", Message: fmt.Sprintf("prepared statement %q does not exist", name),
+		Detail: "Names that begin with __pgebb_ are pgebb's own.",
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/pool"
@@ -26,6 +27,9 @@ type Classifier interface {
 	// BeginsTransaction reports whether the first statement of an SQL text, which
 	// may be cut off at its end, opens a transaction block.
 	BeginsTransaction(sql []byte) bool
+	// Deallocates reports whether an SQL text is a DEALLOCATE or a DISCARD ALL: of all
+	// prepared statements, or of one.
+	Deallocates(sql []byte) (name string, all, ok bool)
 }
 
 // Options are what a Frontend is made of.
@@ -46,10 +50,13 @@ type Frontend struct {
 	log        *slog.Logger   // constant
 	keys       *keys
 	auth       *Authenticator
+	statements *cache.Registry
+	scratch    [][]byte // by loop, and touched by that only: for messages that are put together
 
 	cfg      atomic.Pointer[config.Config]
 	ids      atomic.Uint64 // of clients; never used twice
 	draining atomic.Bool
+	renaming atomic.Bool    // prepared statements have other names on servers
 	logins   sync.WaitGroup // goroutines that log in, or serve the console
 
 	mu        sync.Mutex
@@ -62,6 +69,7 @@ func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
 		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
+		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())),
 	}
 	f.auth = NewAuthenticator(cfg)
 	f.Update(cfg)
@@ -75,6 +83,7 @@ func New(cfg *config.Config, o Options) *Frontend {
 func (f *Frontend) Update(cfg *config.Config) {
 	f.cfg.Store(cfg)
 	f.auth.Update(cfg)
+	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
 	period := sweepPeriod(cfg)
 	for _, l := range f.loops.Loops() {
 		l.SetTick(period)

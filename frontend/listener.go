@@ -28,7 +28,11 @@ const acceptPause = 50 * time.Millisecond
 func (f *Frontend) Listen() error {
 	cfg := f.cfg.Load()
 	port := strconv.Itoa(cfg.General.Port)
-	if err := f.listen("tcp", net.JoinHostPort(cfg.General.Host, port)); err != nil {
+	network := "tcp"
+	if ip := net.ParseIP(cfg.General.Host); ip != nil && ip.To4() != nil {
+		network = "tcp4" // 0.0.0.0 would be IPv6 as well
+	}
+	if err := f.listen(network, net.JoinHostPort(cfg.General.Host, port)); err != nil {
 		return err
 	}
 	if dir := cfg.General.UnixSocketDir; dir != "" {

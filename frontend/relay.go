@@ -10,18 +10,19 @@ import (
 // with; what is behind that must be given to it again, with more or later. After a
 // failure the client is to be closed.
 func (c *Client) consume(b []byte) (used int, failure *Error) {
-	run, i := 0, 0 // b[run:i] is to be passed on
+	o := output{c: c, b: b}
+	i := 0
 	if c.left > 0 {
 		i = min(c.left, len(b))
 		c.left -= i
 		if c.drop {
-			run = i
+			o.skip(i)
 		}
 	}
 	for len(b)-i >= wire.HeaderSize {
 		typ, size := wire.Header(b[i:])
 		if e := checkMessage(typ, size); e != nil {
-			c.forward(b[run:i])
+			o.flush(i)
 			return len(b), e
 		}
 		whole := i+size <= len(b)
@@ -30,11 +31,11 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 			break
 		}
 		if typ == wire.Terminate {
-			if c.forward(b[run:i]) {
-				c.goodbye(nil)
-				return len(b), nil
+			if !o.flush(i) {
+				return o.first, nil
 			}
-			return run, nil
+			c.goodbye(nil)
+			return len(b), nil
 		}
 		if c.server == nil {
 			passOn, e := c.withoutServer(typ, body)
@@ -46,13 +47,22 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 			}
 			if !passOn {
 				i = c.skipMessage(b, i, size)
-				run = i
+				o.skip(i)
 				continue
 			}
 		}
-		if typ == wire.Parse && len(body) > 0 && body[0] != 0 && c.pool.Settings().Mode != config.Session {
-			c.forward(b[run:i])
-			return len(b), errNamedStatement()
+		if names(typ) && c.renames() {
+			next, e := c.renamed(&o, i, typ, size)
+			switch {
+			case e != nil:
+				o.flush(i)
+				return len(b), e
+			case next > i:
+				i = next
+				continue
+			case next == i: // it cannot be dealt with yet
+				return c.passOn(&o, i), nil
+			}
 		}
 		c.working()
 		c.server.Sent(typ, body)
@@ -63,13 +73,64 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 		}
 		i += size
 	}
-	if !c.forward(b[run:i]) {
-		return run, nil
+	return c.passOn(&o, i), nil
+}
+
+// passOn passes on what was gathered up to index i, and returns up to where the input is
+// dealt with.
+func (c *Client) passOn(o *output, i int) (used int) {
+	if !o.flush(i) {
+		return o.first
+	}
+	if o.unnamed != nil {
+		c.statementsOf().parsed = c.internUnnamed(o.unnamed)
 	}
 	if c.server != nil && c.left == 0 && i > 0 {
 		c.releaseIfDone()
 	}
-	return i, nil
+	return i
+}
+
+// output gathers what is to be passed on of a span b.
+type output struct {
+	c      *Client
+	b      []byte
+	first  int    // b[first:] has not been passed on
+	run    int    // b[run:] has not been staged
+	staged []byte // in front of it: messages that were put in the place of the client's
+
+	unnamed []byte // text of an unnamed Parse in b that is not bound yet
+}
+
+// skip leaves out what there is up to index i; nothing may be gathered.
+func (o *output) skip(i int) { o.first, o.run = i, i }
+
+// stage returns what is staged, with everything up to index i, for messages of our own to
+// be appended; they stand in the place of what comes up to index next.
+func (o *output) stage(i, next int) []byte {
+	if o.staged == nil {
+		o.staged = o.c.f.scratch[o.c.Loop().ID()][:0]
+	}
+	b := append(o.staged, o.b[o.run:i]...)
+	o.run = next
+	return b
+}
+
+// flush passes on everything up to index i; false if the server is lost and the client
+// has another, or waits for one, because nothing had been sent to it yet.
+func (o *output) flush(i int) bool {
+	p := o.b[o.run:i]
+	if o.staged != nil {
+		p = append(o.staged, p...)
+		if cap(p) <= maxScratch {
+			o.c.f.scratch[o.c.Loop().ID()] = p[:0]
+		}
+	}
+	if !o.c.forward(p) {
+		return false
+	}
+	o.first, o.run, o.staged = i, i, nil
+	return true
 }
 
 // skipMessage goes past a message that is not for the server.

@@ -103,3 +103,60 @@ func equalFold(word []byte, lower string) bool {
 	}
 	return true
 }
+
+// Deallocates reports whether an SQL text is nothing but a DEALLOCATE, or a DISCARD ALL:
+// of all prepared statements, or of the one with a name.
+func (Scanner) Deallocates(sql []byte) (name string, all, ok bool) {
+	word, rest := nextWord(sql)
+	switch {
+	case equalFold(word, "discard"):
+		word, rest = nextWord(rest)
+		return "", true, equalFold(word, "all") && len(skipBlank(rest)) == 0
+	case !equalFold(word, "deallocate"):
+		return "", false, false
+	}
+	rest = skipBlank(rest)
+	if word, after := nextWord(rest); equalFold(word, "prepare") && len(skipBlank(after)) > 0 {
+		rest = skipBlank(after)
+	}
+	name, quoted, rest, ok := identifier(rest)
+	if !ok || len(skipBlank(rest)) > 0 {
+		return "", false, false
+	}
+	if !quoted && name == "all" {
+		return "", true, true
+	}
+	return name, false, true
+}
+
+// identifier reads a name at the start of a text: in double quotes as it is, otherwise in
+// lower case, as Postgres does.
+func identifier(sql []byte) (name string, quoted bool, rest []byte, ok bool) {
+	if len(sql) > 0 && sql[0] == '"' {
+		var b []byte
+		for i := 1; i < len(sql); i++ {
+			if sql[i] != '"' {
+				b = append(b, sql[i])
+				continue
+			}
+			if i+1 < len(sql) && sql[i+1] == '"' {
+				b = append(b, '"')
+				i++
+				continue
+			}
+			return string(b), true, sql[i+1:], len(b) > 0
+		}
+		return "", true, nil, false
+	}
+	n := 0
+	for n < len(sql) && (isLetter(sql[n]) || sql[n] >= '0' && sql[n] <= '9' && n > 0 || sql[n] == '$' && n > 0 || sql[n] >= 0x80) {
+		n++
+	}
+	b := append([]byte(nil), sql[:n]...)
+	for i := range b {
+		if b[i] >= 'A' && b[i] <= 'Z' {
+			b[i] |= 0x20
+		}
+	}
+	return string(b), false, sql[n:], n > 0
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
 )
@@ -230,5 +231,5 @@ func (p *Pool) Lost(s *backend.Server, reason error) {
 	p.registry.lost(p, s, reason)
 }
 
-// Expired puts back a server that was acquired and then not used.
-func (p *Pool) Expired(s *backend.Server) bool { return s.Loop().Now() >= s.Expires }
+// Registry implements [backend.Owner].
+func (p *Pool) Registry() *cache.Registry { return p.registry.statements }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
 )
@@ -31,16 +33,17 @@ type login struct{ user, database string }
 
 // Registry is all pools.
 type Registry struct {
-	loops     *loop.Group // constant
-	log       *slog.Logger
-	tcp       backend.TCPOptions
-	lastID    atomic.Uint64
-	ctx       context.Context // ends with Close
-	cancel    context.CancelFunc
-	dials     sync.WaitGroup // goroutines that connect
-	dialSlots chan struct{}
-	wake      chan struct{} // nudges the maintenance goroutine
-	wg        sync.WaitGroup
+	loops      *loop.Group // constant
+	log        *slog.Logger
+	tcp        backend.TCPOptions
+	statements *cache.Registry // prepared statements of all clients
+	lastID     atomic.Uint64
+	ctx        context.Context // ends with Close
+	cancel     context.CancelFunc
+	dials      sync.WaitGroup // goroutines that connect
+	dialSlots  chan struct{}
+	wake       chan struct{} // nudges the maintenance goroutine
+	wg         sync.WaitGroup
 
 	mu      sync.RWMutex
 	pools   map[key]*Pool
@@ -54,6 +57,7 @@ func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, 
 		loops: loops, log: log, tcp: tcp,
 		dialSlots: make(chan struct{}, maxConnectingAll), wake: make(chan struct{}, 1),
 		pools: make(map[key]*Pool), byLogin: make(map[login]*Pool),
+		statements: cache.NewRegistry(StatementLimits(cfg)),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.Update(cfg)
@@ -61,10 +65,35 @@ func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, 
 	return r
 }
 
+// Registry is where the prepared statements of all clients are.
+func (r *Registry) Registry() *cache.Registry { return r.statements }
+
+const (
+	// defaultStatements is how many prepared statements a server keeps, and how many
+	// that nobody uses are kept, where the configuration sets no limit. PgDog has none.
+	defaultStatements = 1000
+
+	// defaultStatementMemory is how many bytes all of them may take then.
+	defaultStatementMemory = 1 << 30
+)
+
+// StatementLimits are the limits of the registry of prepared statements.
+func StatementLimits(cfg *config.Config) (bytes int64, unused int) {
+	bytes, unused = int64(cfg.General.PreparedStatementsMemoryLimit), cfg.General.PreparedStatementsLimit
+	if bytes == 0 {
+		bytes = defaultStatementMemory
+	}
+	if unused == math.MaxInt {
+		unused = defaultStatements
+	}
+	return bytes, unused
+}
+
 // Update makes the pools those of a configuration. A pool that is still there
 // keeps its servers and counters, and has the new settings at once; servers of one
 // that is not are closed as they become free.
 func (r *Registry) Update(cfg *config.Config) {
+	r.statements.SetLimits(StatementLimits(cfg))
 	r.mu.Lock()
 	old := r.pools
 	r.pools, r.byLogin = make(map[key]*Pool), make(map[login]*Pool)

@@ -27,7 +27,7 @@ var imports = map[string][]string{
 	"cache":           {"internal/memory"},
 	"parser":          {"cache", "internal/memory"},
 	"backend":         {"cache", "config", "internal/loop", "internal/memory", "internal/scram", "internal/wire"},
-	"pool":            {"backend", "config", "internal/loop", "internal/memory"},
+	"pool":            {"backend", "cache", "config", "internal/loop", "internal/memory"},
 	"frontend":        {"backend", "cache", "config", "internal/loop", "internal/memory", "internal/scram", "internal/wire", "pool"},
 	"admin":           {"config", "internal/memory"},
 	"cmd/pgebb":       {"admin", "backend", "cache", "config", "frontend", "internal/loop", "internal/memory", "internal/scram", "internal/wire", "parser", "pool"},

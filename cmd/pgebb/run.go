@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pgebb/pgebb/admin"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/frontend"
 	"github.com/pgebb/pgebb/internal/loop"
@@ -30,6 +31,7 @@ type pooler struct {
 	loops    *loop.Group
 	registry *pool.Registry
 	frontend *frontend.Frontend
+	console  *admin.Console
 	reclaim  *memory.Reclaimer
 	started  time.Time
 
@@ -59,6 +61,7 @@ func run(src config.Source, stderr io.Writer) int {
 	ctx, stop := context.WithCancel(context.Background())
 	var background sync.WaitGroup
 	background.Go(func() { p.reclaim.Run(ctx) })
+	background.Go(func() { p.console.Run(ctx) })
 	defer func() { stop(); background.Wait() }()
 	return p.serve(signals)
 }
@@ -72,8 +75,9 @@ func (p *pooler) start(cfg *config.Config) error {
 	}
 	p.loops = loops
 	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
+	p.console = p.newConsole()
 	p.frontend = frontend.New(cfg, frontend.Options{
-		Loops: loops, Registry: p.registry, Classifier: parser.Scanner{}, Log: p.log, Console: p.newConsole(),
+		Loops: loops, Registry: p.registry, Classifier: parser.Scanner{}, Log: p.log, Console: p.console,
 	})
 	return p.frontend.Listen()
 }

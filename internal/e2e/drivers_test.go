@@ -22,7 +22,7 @@ var driverModes = []string{"transaction", "session"}
 
 // withDatabase runs a test in each mode, with a pool that is smaller than the number of
 // the driver's connections where the mode allows it.
-func withDatabase(t *testing.T, test func(t *testing.T, pg *testpg.Server, p *testpg.Process, database, mode string)) {
+func withDatabase(t *testing.T, test func(t *testing.T, pg *testpg.Server, p *testpg.Process, database string)) {
 	pg := testpg.ForTest(t)
 	for _, mode := range driverModes {
 		t.Run(mode, func(t *testing.T) {
@@ -32,7 +32,7 @@ func withDatabase(t *testing.T, test func(t *testing.T, pg *testpg.Server, p *te
 				size = 8
 			}
 			p := testpg.Pgebb(t, pg.Options(database, mode, size))
-			test(t, pg, p, database, mode)
+			test(t, pg, p, database)
 			epilogue(t, pg, p, database, size)
 		})
 	}
@@ -70,7 +70,7 @@ func program(t *testing.T, name string) string {
 }
 
 func TestPsql(t *testing.T) {
-	withDatabase(t, func(t *testing.T, _ *testpg.Server, p *testpg.Process, database, _ string) {
+	withDatabase(t, func(t *testing.T, _ *testpg.Server, p *testpg.Process, database string) {
 		out := runs(t, p, database, `
 CREATE TABLE lines (i int, t text);
 \copy lines FROM PSTDIN WITH (FORMAT csv)
@@ -104,15 +104,17 @@ SELECT count(*) AS n FROM lines \gset
 }
 
 func TestPgbench(t *testing.T) {
-	withDatabase(t, func(t *testing.T, _ *testpg.Server, p *testpg.Process, database, mode string) {
+	withDatabase(t, func(t *testing.T, _ *testpg.Server, p *testpg.Process, database string) {
 		pgbench := program(t, "pgbench")
 		runs(t, p, database, "", pgbench, "-i", "-q", "-s", "1")
-		protocols := []string{"simple", "extended"}
-		if mode == "session" {
-			protocols = append(protocols, "prepared")
-		}
-		for _, protocol := range protocols {
-			out := runs(t, p, database, "", pgbench, "-n", "-c", "8", "-j", "2", "-t", "50", "-M", protocol)
+		for _, protocol := range []string{"simple", "extended", "prepared"} {
+			args := []string{"-n", "-c", "8", "-j", "2", "-t", "50", "-M", protocol}
+			if protocol == "prepared" {
+				// pgbench waits for the answer to a Parse without looking after its other
+				// clients, who may be those that have all servers in a transaction.
+				args = append(args, "-S")
+			}
+			out := runs(t, p, database, "", pgbench, args...)
 			if !strings.Contains(out, "number of transactions actually processed: 400/400") {
 				t.Errorf("%s: %s", protocol, out)
 			}
@@ -122,12 +124,10 @@ func TestPgbench(t *testing.T) {
 
 func TestPgx(t *testing.T) {
 	ctx := context.Background()
-	withDatabase(t, func(t *testing.T, _ *testpg.Server, p *testpg.Process, database, mode string) {
-		execModes := []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeDescribeExec}
-		if mode == "session" {
-			execModes = append(execModes, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe)
-		}
-		for _, execMode := range execModes {
+	withDatabase(t, func(t *testing.T, _ *testpg.Server, p *testpg.Process, database string) {
+		for _, execMode := range []pgx.QueryExecMode{
+			pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+		} {
 			cfg, err := pgxpool.ParseConfig(driverURL(p, database, "&pool_max_conns=6"))
 			if err != nil {
 				t.Fatal(err)
@@ -184,14 +184,9 @@ func usePgx(ctx context.Context, db *pgxpool.Pool) error {
 }
 
 func TestLibPQ(t *testing.T) {
-	withDatabase(t, func(t *testing.T, _ *testpg.Server, p *testpg.Process, database, mode string) {
-		// Without binary_parameters lib/pq describes unnamed statements in a batch of
-		// their own, which transaction pooling cannot carry over to the next.
-		options := "&binary_parameters=yes"
-		if mode == "session" {
-			options = ""
-		}
-		db, err := sql.Open("postgres", driverURL(p, database, options))
+	withDatabase(t, func(t *testing.T, _ *testpg.Server, p *testpg.Process, database string) {
+		// lib/pq describes unnamed statements in one batch and binds them in the next.
+		db, err := sql.Open("postgres", driverURL(p, database, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,6 +211,18 @@ func TestLibPQ(t *testing.T) {
 		if err := db.QueryRow("SELECT sum(i) FROM pq WHERE i < $1", 5).Scan(&n); err != nil || n != 10 {
 			t.Errorf("sum = %d, %v", n, err)
 		}
+		prepared, err := db.Prepare("SELECT $1::int + 1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 20 {
+			if err := prepared.QueryRow(i).Scan(&n); err != nil || n != i+1 {
+				t.Fatalf("a prepared statement gives %d, %v", n, err)
+			}
+		}
+		if err := prepared.Close(); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := db.Exec("SELECT 1/0"); err == nil || !strings.Contains(err.Error(), "division by zero") {
 			t.Errorf("an error arrives as %v", err)
 		}
@@ -223,8 +230,8 @@ func TestLibPQ(t *testing.T) {
 }
 
 func TestNodePg(t *testing.T) {
-	withDatabase(t, func(t *testing.T, _ *testpg.Server, p *testpg.Process, database, mode string) {
-		out := runs(t, p, database, "", "node", filepath.Join(testpg.Root(), "internal/e2e/node/drive.js"), mode)
+	withDatabase(t, func(t *testing.T, _ *testpg.Server, p *testpg.Process, database string) {
+		out := runs(t, p, database, "", "node", filepath.Join(testpg.Root(), "internal/e2e/node/drive.js"))
 		if !strings.Contains(out, "all is well") {
 			t.Errorf("node prints %s", out)
 		}
@@ -232,8 +239,8 @@ func TestNodePg(t *testing.T) {
 }
 
 func TestPsycopg(t *testing.T) {
-	withDatabase(t, func(t *testing.T, _ *testpg.Server, p *testpg.Process, database, mode string) {
-		out := runs(t, p, database, "", "/usr/bin/python3", filepath.Join(testpg.Root(), "internal/e2e/python/drive.py"), mode)
+	withDatabase(t, func(t *testing.T, _ *testpg.Server, p *testpg.Process, database string) {
+		out := runs(t, p, database, "", "/usr/bin/python3", filepath.Join(testpg.Root(), "internal/e2e/python/drive.py"))
 		if !strings.Contains(out, "all is well") {
 			t.Errorf("python prints %s", out)
 		}

@@ -225,15 +225,3 @@ func epilogueStatement(t *testing.T, p *testpg.Process, database string) {
 	eventually(t, 2*time.Second, func() string { return poolBusy(t, p, database) })
 	query(t, connect(t, through(p, database)), "SELECT 1")
 }
-
-func TestNamedStatementsAreRefusedWhereTheyWouldBreak(t *testing.T) {
-	pg := testpg.ForTest(t)
-	database := pg.Database(t)
-	p := testpg.Pgebb(t, pg.Options(database, "transaction", 1))
-	c := connect(t, through(p, database))
-	if err := c.Say(&pgproto3.Parse{Name: "s", Query: "SELECT 1"}, &pgproto3.Sync{}); err != nil {
-		t.Fatal(err)
-	}
-	wantFatal(t, c, "0A000", "session")
-	epilogue(t, pg, p, database, 1)
-}

@@ -24,10 +24,17 @@ func TestTranscripts(t *testing.T) {
 	for _, s := range scripts {
 		t.Run("direct/"+name(s), func(t *testing.T) { record(t, pg, database, s) })
 	}
-	for _, mode := range []string{"transaction", "session"} {
+	for _, v := range []struct{ name, mode, general string }{
+		{"transaction", "transaction", ""},
+		{"few-statements", "transaction", "prepared_statements_limit = 2\n"}, // so that servers drop and parse all the time
+		{"session", "session", ""},
+	} {
+		mode := v.mode
 		for _, size := range []int{1, 2, 3} {
-			t.Run(fmt.Sprintf("%s/%d", mode, size), func(t *testing.T) {
-				p := testpg.Pgebb(t, pg.Options(database, mode, size))
+			t.Run(fmt.Sprintf("%s/%d", v.name, size), func(t *testing.T) {
+				o := pg.Options(database, mode, size)
+				o.General += v.general
+				p := testpg.Pgebb(t, o)
 				for _, s := range scripts {
 					if s.In(mode) && poolSize(s, mode) == size {
 						t.Run(name(s), func(t *testing.T) { compare(t, pg, p, database, s, size) })

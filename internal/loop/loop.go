@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -145,6 +146,10 @@ func (l *Loop) Remove(c *Conn) error {
 	if err := l.poll.remove(int(c.fd)); err != nil {
 		return fmt.Errorf("taking a connection off its loop: %w", err)
 	}
+	if i := slices.Index(l.again, c); i >= 0 {
+		l.again[i] = nil // another loop's soon
+	}
+	c.flags &^= flagQueued
 	c.loop.Store(nil)
 	return nil
 }
@@ -263,10 +268,11 @@ func (l *Loop) flush(c *Conn) {
 // one turn each, so that none starves the others.
 func (l *Loop) goOn() {
 	for i, n := 0, len(l.again); i < n; i++ {
-		c := l.again[i]
-		c.flags &^= flagQueued
-		if c.fd >= 0 && c.loop.Load() == l && c.flags&flagReadable != 0 {
-			c.h.Readable()
+		if c := l.again[i]; c != nil {
+			c.flags &^= flagQueued
+			if c.fd >= 0 && c.flags&flagReadable != 0 {
+				c.h.Readable()
+			}
 		}
 		if i == n-1 {
 			l.again = append(l.again[:0], l.again[n:]...)

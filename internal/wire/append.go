@@ -93,3 +93,27 @@ func AppendCancelRequest(b []byte, pid uint32, secret []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, pid)
 	return finish(append(b, secret...), at)
 }
+
+// AppendParse appends a Parse; body is what follows the name: the text with its NUL, and
+// the types of the parameters.
+func AppendParse(b []byte, name, body string) []byte {
+	b, at := begin(b, Parse)
+	return finish(append(appendCString(b, name), body...), at)
+}
+
+// AppendCloseStatement appends a Close of a prepared statement.
+func AppendCloseStatement(b []byte, name string) []byte {
+	b, at := begin(b, Close)
+	return finish(appendCString(append(b, 'S'), name), at)
+}
+
+// AppendDescribeStatement appends a Describe of a prepared statement.
+func AppendDescribeStatement(b []byte, name string) []byte {
+	b, at := begin(b, Describe)
+	return finish(appendCString(append(b, 'S'), name), at)
+}
+
+// AppendHeader appends the header of a message whose whole size is known.
+func AppendHeader(b []byte, typ byte, size int) []byte {
+	return binary.BigEndian.AppendUint32(append(b, typ), uint32(size-1))
+}

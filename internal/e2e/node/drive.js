@@ -5,7 +5,7 @@ const assert = require('node:assert');
 const pg = require('pg');
 const Cursor = require('pg-cursor');
 
-async function main(mode) {
+async function main() {
   const pool = new pg.Pool({ max: 6 });
   await pool.query('CREATE TABLE node (i int, t text)');
   await Promise.all([...Array(30).keys()].map((i) => pool.query('INSERT INTO node VALUES ($1, $2)', [i, `row ${i}`])));
@@ -28,11 +28,9 @@ async function main(mode) {
 
   const big = await client.query("SELECT repeat('x', 1000000) AS big");
   assert.strictEqual(big.rows[0].big.length, 1000000);
-  if (mode === 'session') {
-    for (let i = 0; i < 3; i++) {
-      const named = await client.query({ name: 'fetch', text: 'SELECT t FROM node WHERE i = $1', values: [i] });
-      assert.strictEqual(named.rows[0].t, `row ${i}`);
-    }
+  for (let i = 0; i < 3; i++) {
+    const named = await client.query({ name: 'fetch', text: 'SELECT t FROM node WHERE i = $1', values: [i] });
+    assert.strictEqual(named.rows[0].t, `row ${i}`);
   }
   client.release();
   await pool.end();
@@ -45,7 +43,7 @@ async function main(mode) {
   console.log('all is well');
 }
 
-main(process.argv[2]).catch((e) => {
+main().catch((e) => {
   console.error(e);
   process.exit(1);
 });

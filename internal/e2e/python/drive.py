@@ -1,13 +1,12 @@
 """Drives psycopg 3 through a pooler whose address is in the environment."""
 
 import os
-import sys
 
 import psycopg
 
 
-def main(mode):
-    threshold = 0 if mode == "session" else None
+def main():
+    threshold = 0  # every statement is prepared
     with psycopg.connect(prepare_threshold=threshold) as conn:
         conn.execute("CREATE TABLE py (i int, t text)")
         with conn.cursor() as cur:
@@ -42,4 +41,4 @@ def main(mode):
     print("all is well")
 
 
-main(sys.argv[1])
+main()

@@ -1,0 +1,404 @@
+package frontend
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/cache"
+	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/wire"
+	"github.com/pgebb/pgebb/pool"
+)
+
+// This file gives a client's prepared statements other names on servers, so that a client
+// finds them on whichever server it gets. What a name stands for is settled when Postgres
+// has answered; a message that depends on a name whose definition in an earlier batch is
+// not answered yet is therefore not passed on before it is.
+
+const (
+	// maxScratch is the largest buffer in bytes that a loop keeps for messages that
+	// are put together.
+	maxScratch = 128 << 10
+
+	// maxNames is how many prepared statements one client may have.
+	maxNames = 100_000
+
+	// maxBindHead is how many bytes the names at the start of a Bind may have.
+	maxBindHead = 2 << 10
+)
+
+// statements are a client's prepared statements. A client without any has none.
+type statements struct {
+	byName map[string]*cache.Statement
+	peak   int // most names since the map was made
+	// unnamed is the unnamed statement as a batch has left it that did not bind it; the
+	// next batch may, on another server.
+	unnamed *cache.Statement
+	// parsed is the unnamed statement of the batch at hand, if that is not bound yet and
+	// more of the batch is to come.
+	parsed *cache.Statement
+
+	planOf backend.Set // what plan was made of
+	plan   string      // see Client.plan
+}
+
+// names reports messages that can have to do with names of statements.
+func names(typ byte) bool {
+	switch typ {
+	case wire.Parse, wire.Bind, wire.Describe, wire.Close, wire.Sync, wire.Query:
+		return true
+	}
+	return false
+}
+
+// renames reports whether the client's statements have other names on servers. In session
+// mode it has its server to itself.
+func (c *Client) renames() bool {
+	return c.f.renaming.Load() && c.pool.Settings().Mode != config.Session
+}
+
+// renamed deals with a message that has to do with names. It returns the index behind it,
+// or i if it cannot be dealt with yet, or -1 if it is to be passed on as it is.
+func (c *Client) renamed(o *output, i int, typ byte, size int) (next int, failure *Error) {
+	s := c.server
+	if s.Skipping() {
+		return -1, nil // Postgres ignores it
+	}
+	body := o.b[i+wire.HeaderSize : min(i+size, len(o.b))]
+	switch typ {
+	case wire.Sync:
+		c.keepUnnamed(o)
+		return -1, nil
+	case wire.Query:
+		return c.renamedQuery(o, i, size, body)
+	case wire.Parse:
+		return c.renamedParse(o, i, size, body)
+	case wire.Bind:
+		return c.renamedBind(o, i, size, body)
+	}
+	if len(body) == 0 || body[0] != 'S' {
+		return -1, nil // of a portal
+	}
+	name, _, ok := wire.CString(body[1:])
+	if !ok {
+		return -1, nil // Postgres says what is wrong with it
+	}
+	if typ == wire.Close {
+		return c.renamedClose(o, i, size, name)
+	}
+	return c.renamedDescribe(o, i, size, name)
+}
+
+// unsettled reports whether what a name stands for is not known yet; the client is then
+// not read until it is.
+func (c *Client) unsettled() bool {
+	c.stalled = c.server.Unsettled()
+	return c.stalled
+}
+
+func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error) {
+	if i+size > len(o.b) {
+		if int64(size) > c.f.statements.Limit() {
+			return 0, errStatementMemory(size, c.f.statements.Limit())
+		}
+		c.collect(o, i, size)
+		return i, nil
+	}
+	name, text, ok := wire.CString(body)
+	if ok {
+		_, _, ok = wire.CString(text)
+	}
+	if !ok {
+		return -1, nil // Postgres says what is wrong with it
+	}
+	if len(name) == 0 {
+		// Nearly always it is bound at once, and need not be kept.
+		c.dropUnnamed()
+		o.unnamed = text
+		return -1, nil
+	}
+	if c.unsettled() {
+		return i, nil
+	}
+	p := c.statementsOf()
+	if old := p.byName[string(name)]; old != nil {
+		// Postgres is to say that there is one already, behind whatever else it finds wrong.
+		b := c.server.Use(o.stage(i, i+size), old)
+		c.working()
+		c.server.Redefined(string(name), old)
+		o.staged = wire.AppendParse(b, backend.StatementName(old.ID()), string(text))
+		return i + size, nil
+	}
+	if len(p.byName) >= maxNames {
+		return 0, errTooManyStatements(maxNames)
+	}
+	st, err := c.f.statements.Intern(text, c.plan())
+	if errors.Is(err, cache.ErrRegistryFull) {
+		return 0, errStatementMemory(size, c.f.statements.Limit())
+	}
+	key := string(name)
+	if p.byName == nil {
+		p.byName = make(map[string]*cache.Statement)
+	}
+	p.byName[key] = st
+	p.peak = max(p.peak, len(p.byName))
+	c.working()
+	o.staged = c.server.Prepare(o.stage(i, i+size), key, st)
+	return i + size, nil
+}
+
+// internUnnamed keeps the text of an unnamed Parse that is not bound yet.
+func (c *Client) internUnnamed(text []byte) *cache.Statement {
+	st, err := c.f.statements.Intern(text, c.plan())
+	if err != nil {
+		return nil // it just cannot be bound in another batch
+	}
+	return st
+}
+
+// keepUnnamed is called at a Sync: what is not bound yet may be in the next batch.
+func (c *Client) keepUnnamed(o *output) {
+	if o.unnamed != nil {
+		c.statementsOf().unnamed = c.internUnnamed(o.unnamed)
+		o.unnamed = nil
+	} else if p := c.prepared; p != nil && p.parsed != nil {
+		p.unnamed, p.parsed = p.parsed, nil
+	}
+}
+
+// dropUnnamed forgets the unnamed statement.
+func (c *Client) dropUnnamed() {
+	p := c.prepared
+	if p == nil {
+		return
+	}
+	for _, st := range []**cache.Statement{&p.unnamed, &p.parsed} {
+		if *st != nil {
+			c.f.statements.Release(*st)
+			*st = nil
+		}
+	}
+	c.dropEmpty()
+}
+
+func (c *Client) renamedBind(o *output, i, size int, body []byte) (int, *Error) {
+	head := body[:min(len(body), maxBindHead)]
+	portal, rest, ok := wire.CString(head)
+	if !ok {
+		return -1, nil
+	}
+	name, values, ok := wire.CString(rest)
+	if !ok {
+		return -1, nil
+	}
+	p := c.prepared
+	if len(name) == 0 {
+		if p == nil || p.unnamed == nil {
+			o.unnamed = nil // bound in its own batch
+			if p != nil && p.parsed != nil {
+				c.dropUnnamed()
+			}
+			return -1, nil
+		}
+		c.working()
+		o.staged = c.server.UseUnnamed(o.stage(i, i), p.unnamed)
+		return -1, nil
+	}
+	if c.unsettled() {
+		return i, nil
+	}
+	var st *cache.Statement
+	if p != nil {
+		st = p.byName[string(name)]
+	}
+	if st == nil {
+		if bytes.HasPrefix(name, []byte("__pgebb_")) {
+			return 0, errReservedName(string(name))
+		}
+		return -1, nil // Postgres says that there is none
+	}
+	c.working()
+	b := c.server.Use(o.stage(i, i+wire.HeaderSize+len(head)-len(values)), st)
+	renamed := backend.StatementName(st.ID())
+	b = wire.AppendHeader(b, wire.Bind, size-len(name)+len(renamed))
+	b = append(append(append(append(b, portal...), 0), renamed...), 0)
+	o.staged = b
+	c.server.Bound(string(name), st)
+	if i+size > len(o.b) {
+		c.left, c.drop = i+size-len(o.b), false
+		return len(o.b), nil
+	}
+	return i + size, nil
+}
+
+func (c *Client) renamedDescribe(o *output, i, size int, name []byte) (int, *Error) {
+	p := c.prepared
+	if len(name) == 0 {
+		if p != nil && p.unnamed != nil {
+			c.working()
+			o.staged = c.server.UseUnnamed(o.stage(i, i), p.unnamed)
+		}
+		return -1, nil
+	}
+	if c.unsettled() {
+		return i, nil
+	}
+	if p == nil || p.byName[string(name)] == nil {
+		return -1, nil
+	}
+	st := p.byName[string(name)]
+	c.working()
+	b := c.server.Use(o.stage(i, i+size), st)
+	o.staged = wire.AppendDescribeStatement(b, backend.StatementName(st.ID()))
+	c.server.Sent(wire.Describe, []byte("S"))
+	return i + size, nil
+}
+
+func (c *Client) renamedClose(o *output, i, size int, name []byte) (int, *Error) {
+	if len(name) == 0 {
+		c.dropUnnamed()
+		o.unnamed = nil
+		return -1, nil
+	}
+	if c.unsettled() {
+		return i, nil
+	}
+	p := c.prepared
+	if p == nil || p.byName[string(name)] == nil {
+		return -1, nil // Postgres says that all is well
+	}
+	key := string(name)
+	st := p.byName[key]
+	delete(p.byName, key)
+	c.dropEmpty()
+	c.working()
+	o.staged = o.stage(i, i+size)
+	c.server.Forget(key, st)
+	return i + size, nil
+}
+
+// renamedQuery looks for DEALLOCATE of a statement of the client's; any Query drops the
+// unnamed statement.
+func (c *Client) renamedQuery(o *output, i, size int, body []byte) (int, *Error) {
+	c.dropUnnamed()
+	o.unnamed = nil
+	if i+size > len(o.b) || len(body) > 300 {
+		return -1, nil
+	}
+	sql, _, _ := wire.CString(body)
+	name, all, ok := c.f.classifier.Deallocates(sql)
+	if !ok {
+		return -1, nil
+	}
+	if c.unsettled() {
+		return i, nil
+	}
+	var st *cache.Statement
+	if c.prepared != nil && !all {
+		st = c.prepared.byName[name]
+	}
+	if st == nil {
+		c.server.Deallocating("", nil)
+		return -1, nil
+	}
+	c.working()
+	b := c.server.Use(o.stage(i, i+size), st)
+	o.staged = wire.AppendQuery(b, `DEALLOCATE "`+backend.StatementName(st.ID())+`"`)
+	c.server.Sent(wire.Query, nil)
+	c.server.Deallocating(name, st)
+	return i + size, nil
+}
+
+// collect starts to read a Parse that is larger than what is read at once.
+func (c *Client) collect(o *output, i, size int) {
+	have := o.b[i:]
+	c.collected = append(make([]byte, 0, size), have...)
+}
+
+// plan is what a statement's meaning depends on besides its text: the session's settings,
+// but for what is only a label.
+func (c *Client) plan() string {
+	p := c.statementsOf()
+	if p.planOf != c.params {
+		p.planOf, p.plan = c.params, c.params.Without("application_name").Key()
+	}
+	return p.plan
+}
+
+func (c *Client) statementsOf() *statements {
+	if c.prepared == nil {
+		c.prepared = &statements{}
+	}
+	return c.prepared
+}
+
+// dropEmpty gives back the memory of names that are gone: a map never shrinks.
+func (c *Client) dropEmpty() {
+	p := c.prepared
+	switch n := len(p.byName); {
+	case n == 0 && p.unnamed == nil && p.parsed == nil:
+		c.prepared = nil
+	case n == 0:
+		p.byName, p.peak = nil, 0
+	case p.peak >= 64 && n <= p.peak/4:
+		smaller := make(map[string]*cache.Statement, n)
+		for name, st := range p.byName {
+			smaller[name] = st
+		}
+		p.byName, p.peak = smaller, n
+	}
+}
+
+// Undefine implements [backend.Client].
+func (c *Client) Undefine(name string, st *cache.Statement) {
+	if name == "" {
+		c.dropUnnamed()
+		return
+	}
+	if c.prepared != nil && st != nil && c.prepared.byName[name] == st {
+		delete(c.prepared.byName, name)
+		c.dropEmpty()
+		c.f.statements.Release(st)
+	}
+}
+
+// Restore implements [backend.Client].
+func (c *Client) Restore(name string, st *cache.Statement) bool {
+	p := c.statementsOf()
+	if p.byName[name] != nil {
+		return false
+	}
+	if p.byName == nil {
+		p.byName = make(map[string]*cache.Statement)
+	}
+	p.byName[name] = st
+	return true
+}
+
+// UndefineAll implements [backend.Client]. It is also called when the client is gone.
+func (c *Client) UndefineAll() {
+	if c.prepared == nil {
+		return
+	}
+	c.dropUnnamed()
+	if c.prepared == nil {
+		return
+	}
+	for _, st := range c.prepared.byName {
+		c.f.statements.Release(st)
+	}
+	c.prepared.byName = nil
+	c.dropEmpty()
+}
+
+// statementPolicy is how many statements servers keep, and for how long.
+func (f *Frontend) statementPolicy() backend.StatementPolicy {
+	g := &f.cfg.Load().General
+	_, limit := pool.StatementLimits(f.cfg.Load())
+	p := backend.StatementPolicy{Limit: max(limit, 1)}
+	if g.PreparedStatementsTTL != config.Off {
+		p.TTL, p.Jitter = g.PreparedStatementsTTL, g.PreparedStatementsTTLJitter
+	}
+	return p
+}
