@@ -95,7 +95,7 @@ func TestItMeasuresWhatRunsAlready(t *testing.T) {
 	pg := testpg.ForTest(t)
 	db := pg.Database(t)
 	p := testpg.Pgebb(t, pg.Options(db, "transaction", poolSize))
-	o := shortest(t, "extended", "results", "rows", "logins")
+	o := shortest(t, "extended", "results", "logins")
 	o.user, o.password, o.database = db, db, db
 	if err := o.addServer(p.Address()); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,6 @@ func TestItMeasuresWhatRunsAlready(t *testing.T) {
 	_, found := figures(t, known)
 	mustHave(t, found["extended"], map[string]string{"known": "cpu_us switches tps"})
 	mustHave(t, found["results"], map[string]string{"known": "cpu_ms mb_per_s"})
-	mustHave(t, found["rows"], map[string]string{"known": "cpu_ms mb_per_s"})
 	mustHave(t, found["logins"], map[string]string{"known": "cpu_us per_s"})
 
 	o.only = []string{"extended", "idle"}
