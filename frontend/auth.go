@@ -46,7 +46,7 @@ type authConfig struct {
 	cfg *config.Config
 
 	mu        sync.Mutex
-	verifiers map[string][]*scram.Verifier // by user and passwords; guarded by mu
+	verifiers map[string]func() ([]*scram.Verifier, error) // by credential; guarded by mu
 }
 
 // NewAuthenticator makes one that goes by a configuration.
@@ -59,12 +59,13 @@ func NewAuthenticator(cfg *config.Config) *Authenticator {
 
 // Update makes it go by another configuration.
 func (a *Authenticator) Update(cfg *config.Config) {
-	a.current.Store(&authConfig{cfg: cfg, verifiers: make(map[string][]*scram.Verifier)})
+	a.current.Store(&authConfig{cfg: cfg, verifiers: make(map[string]func() ([]*scram.Verifier, error))})
 }
 
 // Authenticate asks the client for its password, in the way that auth_type says, and
 // ends with AuthenticationOk. An *Error is to be told to the client. Whether the user
-// exists makes no difference to what is said and done.
+// exists makes no difference to what is said and done, but for the first SCRAM login of
+// a user since the configuration was read: its verifier is made then.
 func (a *Authenticator) Authenticate(conn net.Conn, st *startup) error {
 	current := a.current.Load()
 	cred, known := current.cfg.Login(st.User, st.Database)
@@ -83,7 +84,7 @@ func (a *Authenticator) Authenticate(conn net.Conn, st *startup) error {
 			return errAuthFailed(st.User)
 		}
 	case config.AuthPlain:
-		err = l.plain(cred, known)
+		err = l.plain(cred, known, a.mock(st.User))
 	case config.AuthMD5:
 		err = l.md5(cred, known)
 	default:
@@ -99,35 +100,41 @@ func (a *Authenticator) Authenticate(conn net.Conn, st *startup) error {
 }
 
 // scramVerifiers returns what the client's proof is held to. Those of several
-// passwords share one salt, since the client is told only one.
+// passwords, and of a hash beside them, share one salt, since the client is told only
+// one. They are made once; meanwhile other users do not wait.
 func (a *Authenticator) scramVerifiers(current *authConfig, user string, cred config.Credential, known bool) ([]*scram.Verifier, error) {
-	passwords := cred.Passwords
-	if known && cred.PasswordHash != "" {
-		v, err := scram.Parse(cred.PasswordHash)
-		if err == nil {
-			return []*scram.Verifier{v}, nil
-		}
-		// Another kind of hash cannot be used for SCRAM; configcheck says so.
-	}
-	if !known || len(passwords) == 0 {
+	if !known {
 		return []*scram.Verifier{a.mock(user)}, nil
 	}
-	key := user + "\x00" + strings.Join(passwords, "\x00")
+	key := strings.Join(append([]string{user, cred.PasswordHash}, cred.Passwords...), "\x00")
 	current.mu.Lock()
-	defer current.mu.Unlock()
-	if v := current.verifiers[key]; v != nil {
-		return v, nil
+	derive := current.verifiers[key]
+	if derive == nil {
+		derive = sync.OnceValues(func() ([]*scram.Verifier, error) { return a.derive(user, cred) })
+		current.verifiers[key] = derive
 	}
-	salt := a.salt(user)
-	verifiers := make([]*scram.Verifier, 0, len(passwords))
-	for _, p := range passwords {
-		v, err := scram.Derive(p, salt, scram.Iterations)
+	current.mu.Unlock()
+	return derive()
+}
+
+func (a *Authenticator) derive(user string, cred config.Credential) ([]*scram.Verifier, error) {
+	var verifiers []*scram.Verifier
+	salt, iterations := a.salt(user), scram.Iterations
+	// Another kind of hash cannot be used for SCRAM; configcheck says so.
+	if v, err := scram.Parse(cred.PasswordHash); err == nil {
+		verifiers = append(verifiers, v)
+		salt, iterations = v.Salt, v.Iterations
+	}
+	for _, p := range cred.Passwords {
+		v, err := scram.Derive(p, salt, iterations)
 		if err != nil {
 			return nil, err
 		}
 		verifiers = append(verifiers, v)
 	}
-	current.verifiers[key] = verifiers
+	if len(verifiers) == 0 {
+		verifiers = append(verifiers, a.mock(user))
+	}
 	return verifiers, nil
 }
 
@@ -181,20 +188,24 @@ func (l *login) response() ([]byte, error) {
 	return body, nil
 }
 
-// password reads a password message that holds one string.
+// password reads a password message that holds one string, which as with Postgres is
+// never empty.
 func (l *login) password() (string, error) {
 	body, err := l.response()
 	if err != nil {
 		return "", err
 	}
 	s, rest, ok := wire.CString(body)
-	if !ok || len(rest) > 0 {
+	switch {
+	case !ok || len(rest) > 0:
 		return "", errProtocol("invalid password packet size")
+	case len(s) == 0:
+		return "", errEmptyPassword()
 	}
 	return string(s), nil
 }
 
-func (l *login) plain(cred config.Credential, known bool) error {
+func (l *login) plain(cred config.Credential, known bool, mock *scram.Verifier) error {
 	if err := l.request(requestCleartext, nil); err != nil {
 		return err
 	}
@@ -206,13 +217,17 @@ func (l *login) plain(cred config.Credential, known bool) error {
 	for _, p := range cred.Passwords {
 		ok = hmac.Equal([]byte(given), []byte(p)) || ok
 	}
-	if v, err := scram.Parse(cred.PasswordHash); err == nil && !ok {
-		if d, err := scram.Derive(given, v.Salt, v.Iterations); err == nil {
-			ok = hmac.Equal(d.StoredKey, v.StoredKey)
-		}
-	} else if isMD5(cred.PasswordHash) && !ok {
-		ok = hmac.Equal([]byte(backend.MD5Hash(l.user, given)), []byte(cred.PasswordHash))
+	ok = isMD5(cred.PasswordHash) && hmac.Equal([]byte(backend.MD5Hash(l.user, given)), []byte(cred.PasswordHash)) || ok
+	// A verifier takes time, so without one there is one that nobody has the password of.
+	v, err := scram.Parse(cred.PasswordHash)
+	if err != nil {
+		v = mock
 	}
+	d, err := scram.Derive(given, v.Salt, v.Iterations)
+	if err != nil {
+		return err
+	}
+	ok = hmac.Equal(d.StoredKey, v.StoredKey) || ok
 	if !known || !ok {
 		return errAuthFailed(l.user)
 	}
@@ -253,16 +268,29 @@ func (l *login) scram(verifiers []*scram.Verifier, known bool) error {
 		return err
 	}
 	mechanism, rest, ok := wire.CString(body)
-	if !ok || len(rest) < 4 || int64(int32(binary.BigEndian.Uint32(rest))) != int64(len(rest)-4) {
-		return errSASL("The SASL initial response is malformed.")
+	if !ok || len(rest) < 4 {
+		return errProtocol("insufficient data left in message")
 	}
 	if string(mechanism) != scram.Mechanism {
 		return errProtocol("client selected an invalid SASL authentication mechanism")
 	}
+	initial := rest[4:]
+	switch size := int32(binary.BigEndian.Uint32(rest)); {
+	case size == -1 && len(initial) == 0:
+		// It says with its first answer what others say at once.
+		if err := l.request(requestSASLContinue, nil); err != nil {
+			return err
+		}
+		if initial, err = l.response(); err != nil {
+			return err
+		}
+	case int64(size) != int64(len(initial)):
+		return errProtocol("invalid message format")
+	}
 	server := scram.NewServer(verifiers...)
-	first, err := server.First(rest[4:])
+	first, err := server.First(initial)
 	if err != nil {
-		return errSASL(err.Error())
+		return errSASL(err)
 	}
 	if err := l.request(requestSASLContinue, first); err != nil {
 		return err
@@ -273,7 +301,7 @@ func (l *login) scram(verifiers []*scram.Verifier, known bool) error {
 	final, err := server.Final(body)
 	switch {
 	case errors.Is(err, scram.ErrMalformed):
-		return errSASL(err.Error())
+		return errSASL(err)
 	case err != nil || !known:
 		return errAuthFailed(l.user)
 	}

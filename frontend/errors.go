@@ -2,7 +2,10 @@ package frontend
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/pgebb/pgebb/internal/scram"
 )
 
 // Severities of an ErrorResponse, in the words of Postgres. After a FATAL the
@@ -54,6 +57,12 @@ func errAuthFailed(user string) *Error {
 		Severity: severityFatal, Code: "28P01",
 		Message: fmt.Sprintf("password authentication failed for user %q", user),
 	}
+}
+
+// errEmptyPassword is for a client that sends a password of no characters, which no user
+// has, in the words of Postgres.
+func errEmptyPassword() *Error {
+	return &Error{Severity: severityFatal, Code: "28P01", Message: "empty password returned by client"}
 }
 
 // errNoDatabase is given after authentication, as Postgres does.
@@ -206,16 +215,29 @@ func errOption(arg string) *Error {
 }
 
 // errOptionValue is for a setting in "options" without a value, in the words of
-// Postgres.
-func errOptionValue(setting string) *Error {
+// Postgres. The argument is one as -c name or --name.
+func errOptionValue(arg string) *Error {
 	return &Error{
-		Severity: severityFatal, Code: "42601", Message: fmt.Sprintf("-c %s requires a value", setting),
+		Severity: severityFatal, Code: "42601", Message: fmt.Sprintf("%s requires a value", arg),
+	}
+}
+
+// errTooManyParameters is for a StartupMessage with more run-time parameters than
+// anybody needs.
+func errTooManyParameters(n int) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "54000",
+		Message: fmt.Sprintf("too many run-time parameters in the startup packet: %d", n),
+		Detail:  fmt.Sprintf("At most %d are accepted.", maxParams),
 	}
 }
 
 // errSASL is for a SASL message that is not one, in the words of Postgres.
-func errSASL(detail string) *Error {
-	return &Error{Severity: severityFatal, Code: "08P01", Message: "malformed SCRAM message", Detail: detail}
+func errSASL(reason error) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "08P01", Message: scram.ErrMalformed.Error(),
+		Detail: strings.TrimPrefix(reason.Error(), scram.ErrMalformed.Error()+": "),
+	}
 }
 
 // errStatementMemory refuses a statement that there is no room for.

@@ -19,14 +19,19 @@ const (
 
 	// maxMinor is the newest 3.x that is spoken.
 	maxMinor = 2
+
+	// maxParams is how many run-time parameters a client may name, each of which a
+	// server is asked about; Postgres has some 400.
+	maxParams = 1000
 )
 
 // startup is what a client says first.
 type startup struct {
 	Minor          uint16 // of the protocol version 3.x that is spoken from now on
 	User, Database string
-	// Params are the run-time parameters, those in "options" included, in the
-	// client's order; of several with the same name only the last is there.
+	// Params are the run-time parameters in the order in which Postgres sets them: first
+	// those in "options", then the others. Of several with the same name only the last
+	// is there.
 	Params []backend.Param
 	Cancel *cancelRequest // if that is what it is; all else is empty then
 }
@@ -79,8 +84,13 @@ func readStartupPacket(conn net.Conn) (code uint32, body []byte, err error) {
 	if _, err := io.ReadFull(conn, head[4:]); err != nil {
 		return 0, nil, fmt.Errorf("%w: %w", errNoStartup, err)
 	}
-	body = make([]byte, size-uint32(len(head)))
-	if _, err := io.ReadFull(conn, body); err != nil {
+	// The memory grows with what comes, not with what is announced.
+	rest := int(size) - len(head)
+	body, err = io.ReadAll(io.LimitReader(conn, int64(rest)))
+	if err == nil && len(body) < rest {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
 		return 0, nil, fmt.Errorf("%w: %w", errNoStartup, err)
 	}
 	return binary.BigEndian.Uint32(head[4:]), body, nil
@@ -103,30 +113,9 @@ func parseStartup(conn net.Conn, version uint32, body []byte) (*startup, error) 
 	if st.Minor == 1 {
 		st.Minor = 0 // there has never been a 3.1
 	}
-	var unknown []string
-	for {
-		name, rest, ok := wire.CString(body)
-		if !ok {
-			return st, errProtocol("invalid startup packet layout: expected terminator as last byte")
-		}
-		if len(name) == 0 {
-			if len(rest) > 0 {
-				return st, errProtocol("invalid startup packet layout: expected terminator as last byte")
-			}
-			break
-		}
-		value, rest, ok := wire.CString(rest)
-		if !ok {
-			return st, errProtocol("invalid startup packet layout: expected terminator as last byte")
-		}
-		body = rest
-		if strings.HasPrefix(string(name), "_pq_.") {
-			unknown = append(unknown, string(name))
-			continue
-		}
-		if err := st.set(string(name), string(value)); err != nil {
-			return st, err
-		}
+	unknown, err := st.read(body)
+	if err != nil {
+		return st, err
 	}
 	if minor > st.Minor || len(unknown) > 0 {
 		if _, err := conn.Write(negotiate(st.Minor, unknown)); err != nil {
@@ -142,6 +131,64 @@ func parseStartup(conn net.Conn, version uint32, body []byte) (*startup, error) 
 	return st, nil
 }
 
+// read takes what the pairs say, and returns the protocol options, none of which is
+// known.
+func (st *startup) read(body []byte) (unknown []string, err error) {
+	var options string
+	var explicit []backend.Param
+	for {
+		name, rest, ok := wire.CString(body)
+		if !ok || len(name) == 0 && len(rest) > 0 {
+			return nil, errProtocol("invalid startup packet layout: expected terminator as last byte")
+		}
+		if len(name) == 0 {
+			break
+		}
+		var value []byte
+		if value, body, ok = wire.CString(rest); !ok {
+			return nil, errProtocol("invalid startup packet layout: expected terminator as last byte")
+		}
+		switch name, value := string(name), string(value); {
+		case strings.HasPrefix(name, "_pq_."):
+			unknown = append(unknown, name)
+		case name == "user":
+			st.User = value
+		case name == "database":
+			st.Database = value
+		case name == "options":
+			options = value
+		case name == "replication":
+			if !isFalse(value) {
+				return nil, errReplication()
+			}
+		default:
+			explicit = append(explicit, backend.Param{Name: name, Value: value})
+		}
+	}
+	params, err := parseOptions(options)
+	if err != nil {
+		return nil, err
+	}
+	if st.Params = lastOfEach(append(params, explicit...)); len(st.Params) > maxParams {
+		return nil, errTooManyParameters(len(st.Params))
+	}
+	return unknown, nil
+}
+
+// lastOfEach drops all but the last parameter of each name.
+func lastOfEach(params []backend.Param) []backend.Param {
+	seen := make(map[string]bool, len(params))
+	kept := len(params)
+	for i := len(params) - 1; i >= 0; i-- {
+		if name := strings.ToLower(params[i].Name); !seen[name] {
+			seen[name] = true
+			kept--
+			params[kept] = params[i]
+		}
+	}
+	return params[kept:]
+}
+
 // negotiate makes a NegotiateProtocolVersion: the newest version that is spoken, and
 // the options that are not known.
 func negotiate(minor uint16, unknown []string) []byte {
@@ -153,24 +200,6 @@ func negotiate(minor uint16, unknown []string) []byte {
 	return wire.AppendRaw(nil, 'v', body)
 }
 
-func (st *startup) set(name, value string) error {
-	switch name {
-	case "user":
-		st.User = value
-	case "database":
-		st.Database = value
-	case "replication":
-		if !isFalse(value) {
-			return errReplication()
-		}
-	case "options":
-		return st.setOptions(value)
-	default:
-		st.setParam(name, value)
-	}
-	return nil
-}
-
 func isFalse(value string) bool {
 	switch strings.ToLower(value) {
 	case "false", "off", "no", "0", "f", "n":
@@ -179,42 +208,33 @@ func isFalse(value string) bool {
 	return false
 }
 
-func (st *startup) setParam(name, value string) {
-	for i, p := range st.Params {
-		if strings.EqualFold(p.Name, name) {
-			st.Params = append(st.Params[:i], st.Params[i+1:]...)
-			break
-		}
-	}
-	st.Params = append(st.Params, backend.Param{Name: name, Value: value})
-}
-
-// setOptions reads command-line arguments for the server process: "-c name=value"
+// parseOptions reads command-line arguments for the server process: "-c name=value"
 // and "--name=value", which are all that makes sense through a pooler.
-func (st *startup) setOptions(options string) error {
+func parseOptions(options string) ([]backend.Param, error) {
+	var params []backend.Param
 	args := splitOptions(options)
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
-		var setting string
+		var flag, setting string
 		switch {
 		case arg == "-c" && i+1 < len(args):
 			i++
-			setting = args[i]
+			flag, setting = "-c ", args[i]
 		case strings.HasPrefix(arg, "-c") && len(arg) > 2:
-			setting = arg[2:]
+			flag, setting = "-c ", arg[2:]
 		case strings.HasPrefix(arg, "--") && len(arg) > 2:
-			setting = arg[2:]
+			flag, setting = "--", arg[2:]
 		default:
-			return errOption(arg)
+			return nil, errOption(arg)
 		}
 		name, value, ok := strings.Cut(setting, "=")
 		if !ok {
-			return errOptionValue(setting)
+			return nil, errOptionValue(flag + setting)
 		}
 		// As Postgres does in ParseLongOption.
-		st.setParam(strings.ReplaceAll(name, "-", "_"), value)
+		params = append(params, backend.Param{Name: strings.ReplaceAll(name, "-", "_"), Value: value})
 	}
-	return nil
+	return params, nil
 }
 
 // splitOptions splits at white space; a backslash makes the next character an
