@@ -2,7 +2,9 @@ package frontend
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -148,7 +150,13 @@ func (f *Frontend) refuse(conn net.Conn, st *startup, err error) {
 	if st != nil {
 		user, database = st.User, st.Database
 	}
-	f.log.Info("login failed", "user", user, "database", database, "client", remote(conn), "error", err)
+	level := slog.LevelInfo
+	if errors.Is(err, io.EOF) {
+		// Who only looks if the port is open, or wants to be asked for a password before
+		// it asks its user for one, is nothing to write about; Postgres does not either.
+		level = slog.LevelDebug
+	}
+	f.log.Log(context.Background(), level, "login failed", "user", user, "database", database, "client", remote(conn), "error", err)
 	if e, ok := err.(*Error); ok {
 		writeError(conn, e)
 	}

@@ -3,6 +3,7 @@ package frontend
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -21,8 +22,12 @@ type Listener struct {
 	done chan struct{}
 }
 
-// acceptPause is how long accepting rests when the process has no descriptor left.
+// acceptPause is how long accepting rests when the system has nothing left for a
+// connection, such as a descriptor.
 const acceptPause = 50 * time.Millisecond
+
+// maxUnixPath is the longest path of a Unix socket in bytes: sun_path ends with a NUL.
+const maxUnixPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
 // Listen starts accepting at the addresses of the configuration.
 func (f *Frontend) Listen() error {
@@ -36,7 +41,10 @@ func (f *Frontend) Listen() error {
 		return err
 	}
 	if dir := cfg.General.UnixSocketDir; dir != "" {
-		return f.listenUnix(filepath.Join(dir, ".s.PGSQL."+port))
+		if err := f.listenUnix(filepath.Join(dir, ".s.PGSQL."+port)); err != nil {
+			f.closeListeners()
+			return err
+		}
 	}
 	return nil
 }
@@ -57,13 +65,11 @@ func (f *Frontend) listen(network, address string) error {
 
 // listenUnix takes the place of a socket that nobody listens at any more.
 func (f *Frontend) listenUnix(path string) error {
-	if conn, err := net.Dial("unix", path); err == nil {
-		conn.Close()
-		return fmt.Errorf("listening for clients: another process listens at %s", path)
-	} else if errors.Is(err, syscall.ECONNREFUSED) {
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("removing a stale socket: %w", err)
-		}
+	if len(path) > maxUnixPath {
+		return fmt.Errorf("listening for clients: the socket's path %s has %d bytes and may have %d: shorten unix_socket_dir", path, len(path), maxUnixPath)
+	}
+	if err := removeStale(path); err != nil {
+		return fmt.Errorf("listening for clients: %w", err)
 	}
 	if err := f.listen("unix", path); err != nil {
 		return err
@@ -74,25 +80,49 @@ func (f *Frontend) listenUnix(path string) error {
 	return nil
 }
 
+// removeStale removes a socket that nobody listens at. Nothing else is ever removed: to
+// connect to a file that is no socket is refused just the same.
+func removeStale(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("looking for a stale socket: %w", err)
+	case info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("%s is in the way and is no socket: remove it, or change unix_socket_dir", path)
+	}
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		conn.Close()
+		return fmt.Errorf("another process listens at %s", path)
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return nil // listening will say what is wrong
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("removing a stale socket: %w", err)
+	}
+	return nil
+}
+
 func (f *Frontend) accept(l *Listener) {
 	defer close(l.done)
-	full := false
+	failing := false
 	for {
 		conn, err := l.Accept()
 		switch {
 		case err == nil:
-			full = false
+			failing = false
 			go f.serve(conn)
 		case errors.Is(err, net.ErrClosed):
 			return
-		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
-			if !full {
-				f.log.Error("no file descriptor is left for a client", "max_open_files", maxOpenFiles())
-				full = true
+		default:
+			if !failing {
+				f.log.Error("clients cannot be accepted", "error", err, "max_open_files", maxOpenFiles())
+				failing = true
 			}
 			time.Sleep(acceptPause)
-		default:
-			f.log.Warn("accepting a client", "error", err)
 		}
 	}
 }
