@@ -15,28 +15,6 @@ import (
 	"github.com/pgebb/pgebb/internal/testpg"
 )
 
-// encoded is messages as they go over the wire.
-func encoded(t *testing.T, messages ...pgproto3.FrontendMessage) []byte {
-	t.Helper()
-	var b []byte
-	for _, m := range messages {
-		var err error
-		if b, err = m.Encode(b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return b
-}
-
-// batch is a statement by the extended protocol, without a Sync.
-func batch(sql string, values ...string) []pgproto3.FrontendMessage {
-	bind := &pgproto3.Bind{}
-	for _, v := range values {
-		bind.Parameters = append(bind.Parameters, []byte(v))
-	}
-	return []pgproto3.FrontendMessage{&pgproto3.Parse{Query: sql}, bind, &pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{}}
-}
-
 // digest is what a client was told, in little room: how many messages of each type, and
 // a hash of all as [frontendtest.Message.Show] shows them.
 type digest struct {
@@ -61,19 +39,6 @@ func (d *digest) String() string {
 		}
 	}
 	return fmt.Sprintf("%s(sha256 %x, last %.300s)", counts.String(), d.sum.Sum(nil)[:6], d.last)
-}
-
-// untilReady reads up to the n-th ReadyForQuery.
-func untilReady(c *frontendtest.Client, n int) (*digest, error) {
-	d := newDigest()
-	for d.count['Z'] < n {
-		m, err := c.Receive()
-		if err != nil {
-			return d, fmt.Errorf("after %v: %w", d, err)
-		}
-		d.add(m)
-	}
-	return d, nil
 }
 
 // untilEnd reads up to the end of the stream.
