@@ -311,6 +311,10 @@ func TestAClientMayLeaveOutItsInitialResponse(t *testing.T) {
 }
 
 func TestAnswersThatAreNone(t *testing.T) {
+	authenticators := map[string]*Authenticator{}
+	for _, authType := range []string{"scram", "md5", "plain"} {
+		authenticators[authType] = NewAuthenticator(authConfigFor(t, authType))
+	}
 	password := func(body string) []byte { return wire.AppendRaw(nil, wire.Password, []byte(body)) }
 	sasl := func(first string) []byte { return password(string(initialResponse(scram.Mechanism, []byte(first)))) }
 	for name, c := range map[string]struct {
@@ -346,9 +350,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"an end without a proof":    {"scram", string(sasl("n,,n=,r=a")) + string(password("")), "08P01", "attribute 'c' is missing"},
 	} {
 		for _, authType := range strings.Fields(c.auth) {
-			a := NewAuthenticator(authConfigFor(t, authType))
 			for _, user := range []string{"one", "nobody"} {
-				_, _, err := authenticate(a, user, "d", "", func(p *prompt) error {
+				_, _, err := authenticate(authenticators[authType], user, "d", "", func(p *prompt) error {
 					go func() { _, _ = io.Copy(io.Discard, p.Conn) }() // ends with the connection
 					_, err := p.Write([]byte(c.says))
 					return err
