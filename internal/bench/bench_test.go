@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -125,6 +126,32 @@ func TestAFailureNamesTheScenarioAndTheSystem(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), name+": that one: ") || !strings.Contains(err.Error(), "password") {
 			t.Errorf("%s with a wrong password: %v", name, err)
 		}
+	}
+}
+
+func TestWhatWasFoundBeforeAFailureIsKept(t *testing.T) {
+	pg := testpg.ForTest(t)
+	db := pg.Database(t)
+	p := testpg.Pgebb(t, pg.Options(db, "transaction", poolSize))
+	o := shortest(t, "logins", "idle") // idle comes first
+	o.user, o.password, o.database = db, db, db
+	o.servers = []*system{{name: "pgebb", host: p.Host, port: p.Port, pid: p.PID()}}
+	full := slices.Clone(scenarios)
+	t.Cleanup(func() { scenarios = full })
+	scenarios = slices.Clone(scenarios)
+	last := &scenarios[len(scenarios)-1]
+	last.measure = func(*rig, *system) (sample, error) { return nil, errors.New("broken") }
+	var out strings.Builder
+	if err := bench(o, &out, io.Discard); err == nil || err.Error() != last.name+": pgebb: broken" {
+		t.Errorf("the error is %v", err)
+	}
+	for _, want := range []string{"| RSS per client |", "Measured on "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &out)
+		}
+	}
+	if text, err := os.ReadFile(o.json); err != nil || !strings.Contains(string(text), `"rss_b"`) {
+		t.Errorf("the file has %s, %v", text, err)
 	}
 }
 

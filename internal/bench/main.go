@@ -86,7 +86,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	flags.Func("pid", "process `id` of the -server before it; without, its processor time and memory are not known", func(s string) error {
 		return o.addPID(s)
 	})
-	quick := flags.Bool("quick", false, "three rounds of a second, to see that it works")
+	quick := flags.Bool("quick", false, "three rounds of two seconds, to see that it works")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -94,7 +94,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 		return o, fmt.Errorf("%q is no flag; -help lists them", flags.Arg(0))
 	}
 	if *quick {
-		o.rounds, o.seconds = 3, 1
+		o.rounds, o.seconds = 3, 2
 	}
 	return o, o.check()
 }
@@ -151,7 +151,8 @@ func (o *options) addPID(text string) error {
 	return nil
 }
 
-// bench runs the scenarios, and prints a table of each as soon as it is done.
+// bench runs the scenarios, and prints a table of each as soon as it is done. If one
+// fails, it does not run the others, but what it has found so far is kept.
 func bench(o options, out, progress io.Writer) error {
 	b, err := newRig(o, progress)
 	if err != nil {
@@ -160,21 +161,25 @@ func bench(o options, out, progress io.Writer) error {
 	defer b.close()
 	found := machine(b)
 	var all []result
+	var failed error
 	for _, sc := range scenarios {
 		if !o.runs(sc.name) {
 			continue
 		}
 		got, err := b.run(sc)
 		if err != nil {
-			return fmt.Errorf("%s: %w", sc.name, err)
+			failed = fmt.Errorf("%s: %w", sc.name, err)
+			break
 		}
 		all = append(all, got)
 		report(out, got)
 	}
 	found.LoadAfter = loadAverage()
-	describe(out, found, o)
-	if o.json == "" {
-		return nil
+	if len(all) > 0 {
+		describe(out, found, o)
 	}
-	return writeJSON(o.json, found, o, all)
+	if len(all) > 0 && o.json != "" {
+		return errors.Join(failed, writeJSON(o.json, found, o, all))
+	}
+	return failed
 }

@@ -59,7 +59,7 @@ func parsePgbench(out string) (transactions float64, found sample, err error) {
 		return 0, nil, fmt.Errorf("reading what pgbench says: %w", err)
 	}
 	if transactions == 0 {
-		return 0, nil, fmt.Errorf("pgbench has made no transaction:\n%s", out)
+		return 0, nil, fmt.Errorf("pgbench has made no transaction; on a busy machine its time (-seconds) may be over before it has logged in:\n%s", out)
 	}
 	tps, err := number(perSecond, out)
 	if err != nil {
