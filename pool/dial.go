@@ -26,7 +26,8 @@ const (
 	retryMax = 2 * time.Second
 )
 
-// growLocked says how many connections to make now, and counts them as under way.
+// growLocked says how many connections to make now, and counts them as under way, also
+// in the registry: one that is retired waits for all that were counted before.
 func (p *Pool) growLocked(now time.Duration) int {
 	if p.retired || now < p.retryAt {
 		return 0
@@ -38,14 +39,18 @@ func (p *Pool) growLocked(now time.Duration) int {
 	}
 	n := max(0, min(wanted, c.Size-len(p.servers)-p.connecting, maxConnecting-p.connecting))
 	p.connecting += n
+	p.registry.dials.Add(n)
 	return n
 }
 
-// dial starts n connections. Each is made by a goroutine that belongs to the pool,
+// dial starts n connections that growLocked has counted. Each is made by a goroutine that belongs to the pool,
 // not to who waits for it, and ends within connect_timeout for each attempt.
 func (p *Pool) dial(n int) {
 	for range n {
-		p.registry.dials.Go(p.connect)
+		go func() {
+			defer p.registry.dials.Done()
+			p.connect()
+		}()
 	}
 }
 
