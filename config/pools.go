@@ -118,8 +118,10 @@ func (c *Config) index() {
 // database: the first that is no replica, or else the first.
 func (c *Config) host(database string) *Database { return c.hosts[database] }
 
+// passwords are those that are set. An empty one is none: with Postgres, too, nobody
+// gets in with it.
 func (u *User) passwords() []string {
-	passwords := slices.Clone(u.Passwords)
+	passwords := slices.DeleteFunc(slices.Clone(u.Passwords), func(s string) bool { return s == "" })
 	if u.Password != "" && !slices.Contains(passwords, u.Password) {
 		passwords = slices.Insert(passwords, 0, u.Password)
 	}
