@@ -350,7 +350,9 @@ func (s *Server) end(reason error) {
 	s.undoAll()
 	client, phase := s.client, s.phase
 	s.phase, s.client = phaseEnded, nil
-	if phase != phaseClosing {
+	if phase == phaseClosing {
+		reason = ErrUnused
+	} else {
 		s.Stats.Lost++
 	}
 	s.holder.Store(0)
