@@ -13,6 +13,7 @@ import "github.com/pgebb/pgebb/internal/wire"
 type ops struct {
 	q      []byte // q[head:] are waiting for their answers
 	head   int
+	ends   int // how many of them can begin or end a transaction, see endsBatch
 	inline [24]byte
 }
 
@@ -34,16 +35,31 @@ func (o *ops) push(op byte) {
 		o.head = 0
 	}
 	o.q = append(o.q, op)
+	if endsBatch(op) {
+		o.ends++
+	}
+}
+
+// endsBatch says which messages are answered with a ReadyForQuery.
+func endsBatch(op byte) bool {
+	switch op {
+	case wire.Query, wire.FunctionCall, wire.Sync, doubtfulSync:
+		return true
+	}
+	return false
 }
 
 func (o *ops) pop() {
+	if endsBatch(o.q[o.head]) {
+		o.ends--
+	}
 	o.head++
 	if o.head == len(o.q) {
 		o.clear()
 	}
 }
 
-func (o *ops) clear() { o.q, o.head = o.inline[:0], 0 }
+func (o *ops) clear() { o.q, o.head, o.ends = o.inline[:0], 0, 0 }
 
 func (o *ops) len() int { return len(o.q) - o.head }
 
@@ -53,18 +69,6 @@ func (o *ops) first() byte {
 		return 0
 	}
 	return o.q[o.head]
-}
-
-// holds reports whether a message of one of the types waits.
-func (o *ops) holds(types ...byte) bool {
-	for _, op := range o.q[o.head:] {
-		for _, t := range types {
-			if op == t {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // copyEnd finds the end of a COPY that the client has sent behind the first
@@ -87,10 +91,11 @@ func (o *ops) copyEnd() (index, syncs int, illegal bool) {
 // dropCopyEnd drops what stands behind the first message up to and including
 // the end of a COPY.
 func (o *ops) dropCopyEnd() {
-	if end, _, _ := o.copyEnd(); end >= 0 {
+	if end, syncs, _ := o.copyEnd(); end >= 0 {
 		first := o.first()
 		o.head = end
 		o.q[o.head] = first
+		o.ends -= syncs
 	}
 }
 

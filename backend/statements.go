@@ -148,7 +148,7 @@ func (s *Server) Prepare(b []byte, name string, st *cache.Statement) []byte {
 // transaction that has failed, and whether there is one is not known while anything is
 // unanswered that can begin or end one.
 func (s *Server) certain() bool {
-	return s.status != wire.Failed && !s.ops.holds(wire.Sync, doubtfulSync, wire.Query, wire.FunctionCall)
+	return s.status != wire.Failed && s.ops.ends == 0
 }
 
 // Use appends to b what must be sent before a message that names the statement.

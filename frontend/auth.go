@@ -168,15 +168,16 @@ func (l *login) request(code uint32, data []byte) error {
 	return nil
 }
 
-// response reads the body of a password message, and not a byte more.
-func (l *login) response() ([]byte, error) {
+// response reads the body of a password message, and not a byte more. What it is to hold
+// is a password or SASL.
+func (l *login) response(what string) ([]byte, error) {
 	var header [wire.HeaderSize]byte
 	if _, err := io.ReadFull(l.conn, header[:]); err != nil {
 		return nil, fmt.Errorf("waiting for the password: %w", err)
 	}
 	typ, size := wire.Header(header[:])
 	if typ != wire.Password {
-		return nil, errProtocol("expected password response, got message type %d", typ)
+		return nil, errProtocol("expected %s response, got message type %d", what, typ)
 	}
 	if size < wire.HeaderSize || size > maxPassword {
 		return nil, errProtocol("invalid password packet size")
@@ -191,7 +192,7 @@ func (l *login) response() ([]byte, error) {
 // password reads a password message that holds one string, which as with Postgres is
 // never empty.
 func (l *login) password() (string, error) {
-	body, err := l.response()
+	body, err := l.response("password")
 	if err != nil {
 		return "", err
 	}
@@ -263,28 +264,32 @@ func (l *login) scram(verifiers []*scram.Verifier, known bool) error {
 	if err := l.request(requestSASL, []byte(scram.Mechanism+"\x00\x00")); err != nil {
 		return err
 	}
-	body, err := l.response()
+	body, err := l.response("SASL")
 	if err != nil {
 		return err
 	}
 	mechanism, rest, ok := wire.CString(body)
-	if !ok || len(rest) < 4 {
+	switch {
+	case !ok:
+		return errProtocol("invalid string in message")
+	case string(mechanism) != scram.Mechanism:
+		return errProtocol("client selected an invalid SASL authentication mechanism")
+	case len(rest) < 4:
 		return errProtocol("insufficient data left in message")
 	}
-	if string(mechanism) != scram.Mechanism {
-		return errProtocol("client selected an invalid SASL authentication mechanism")
-	}
 	initial := rest[4:]
-	switch size := int32(binary.BigEndian.Uint32(rest)); {
+	switch size := int64(int32(binary.BigEndian.Uint32(rest))); {
 	case size == -1 && len(initial) == 0:
 		// It says with its first answer what others say at once.
 		if err := l.request(requestSASLContinue, nil); err != nil {
 			return err
 		}
-		if initial, err = l.response(); err != nil {
+		if initial, err = l.response("SASL"); err != nil {
 			return err
 		}
-	case int64(size) != int64(len(initial)):
+	case size < -1 || size > int64(len(initial)):
+		return errProtocol("insufficient data left in message")
+	case size < int64(len(initial)):
 		return errProtocol("invalid message format")
 	}
 	server := scram.NewServer(verifiers...)
@@ -295,7 +300,7 @@ func (l *login) scram(verifiers []*scram.Verifier, known bool) error {
 	if err := l.request(requestSASLContinue, first); err != nil {
 		return err
 	}
-	if body, err = l.response(); err != nil {
+	if body, err = l.response("SASL"); err != nil {
 		return err
 	}
 	final, err := server.Final(body)

@@ -321,7 +321,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 		auth, says string
 		code, text string // text is in the message or the detail
 	}{
-		"another message":           {"plain scram md5", "Q\x00\x00\x00\x05\x00", "08P01", "expected password response, got message type 81"},
+		"another message in SASL":   {"scram", "Q\x00\x00\x00\x05\x00", "08P01", "expected SASL response, got message type 81"},
+		"another message":           {"plain md5", "Q\x00\x00\x00\x05\x00", "08P01", "expected password response, got message type 81"},
 		"a length too short":        {"plain scram md5", "p\x00\x00\x00\x03", "08P01", "invalid password packet size"},
 		"a length too long":         {"plain scram md5", "p\x00\x00\x20\x00", "08P01", "invalid password packet size"},
 		"the longest length":        {"plain scram md5", "p\xff\xff\xff\xff", "08P01", "invalid password packet size"},
@@ -333,13 +334,13 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"an empty message":          {"plain md5", string(password("")), "08P01", "invalid password packet size"},
 		"an empty password":         {"plain md5", string(password("\x00")), "28P01", "empty password returned by client"},
 		"something else than MD5":   {"md5", string(password("sesame street\x00")), "28P01", "password authentication failed"},
-		"no mechanism":              {"scram", string(password("")), "08P01", "insufficient data left"},
+		"no mechanism":              {"scram", string(password("")), "08P01", "invalid string"},
 		"no length":                 {"scram", string(password(scram.Mechanism + "\x00\x00")), "08P01", "insufficient data left"},
 		"another mechanism":         {"scram", string(password("PLAIN\x00\x00\x00\x00\x00")), "08P01", "invalid SASL authentication mechanism"},
-		"the mechanism in clear":    {"scram", string(password("sesame street\x00")), "08P01", "insufficient data left"},
+		"the mechanism in clear":    {"scram", string(password("sesame street\x00")), "08P01", "invalid SASL authentication mechanism"},
 		"a length of less":          {"scram", string(password(scram.Mechanism + "\x00\x00\x00\x00\x01n,,")), "08P01", "invalid message format"},
-		"a length of more":          {"scram", string(password(scram.Mechanism + "\x00\x7f\xff\xff\xffn,,")), "08P01", "invalid message format"},
-		"a negative length":         {"scram", string(password(scram.Mechanism + "\x00\xff\xff\xff\xfe")), "08P01", "invalid message format"},
+		"a length of more":          {"scram", string(password(scram.Mechanism + "\x00\x7f\xff\xff\xffn,,")), "08P01", "insufficient data left"},
+		"a negative length":         {"scram", string(password(scram.Mechanism + "\x00\xff\xff\xff\xfe")), "08P01", "insufficient data left"},
 		"none, and more":            {"scram", string(password(scram.Mechanism + "\x00\xff\xff\xff\xffn,,")), "08P01", "invalid message format"},
 		"no SCRAM":                  {"scram", string(sasl("hello")), "08P01", "no channel binding flag"},
 		"channel binding":           {"scram", string(sasl("p=tls-server-end-point,,n=,r=a")), "08P01", "channel binding, which was not offered"},
