@@ -153,7 +153,7 @@ func (c *Console) showPools() ([][]*string, error) {
 	for _, p := range c.src.Pools.Pools() {
 		rows = append(rows, row(p.ID, p.Database, p.User, p.Addr, p.Port, 0, p.Role,
 			p.Waiting, p.Idle, p.Active, p.IdleInXact, p.Total, int(p.MaxWait/time.Second), int(p.MaxWait%time.Second/time.Microsecond),
-			p.Mode, false, false, true, p.Errors, p.Resynced, p.OutOfSync, p.Reclosed, p.Online, false))
+			p.Mode, false, false, p.Healthy, p.Errors, p.Resynced, p.OutOfSync, p.Reclosed, p.Online, false))
 	}
 	return rows, nil
 }
@@ -163,7 +163,7 @@ func (c *Console) showClients() ([][]*string, error) {
 	for _, x := range c.src.Clients.Clients() {
 		rows = append(rows, row(x.ID, x.User, x.Database, x.Addr, x.Port, x.State, "none", x.Connected, x.LastRequest,
 			x.Queries, x.Transactions, 0, milliseconds(x.WaitTime), milliseconds(x.QueryTime), milliseconds(x.TransactTime),
-			x.Received, x.Sent, x.Errors, x.ApplicationName, x.Locked, 0))
+			x.Received, x.Sent, x.Errors, x.ApplicationName, x.Locked, x.PreparedStatements))
 	}
 	return rows, nil
 }
@@ -177,7 +177,7 @@ func (c *Console) showServers() ([][]*string, error) {
 			client = x.ClientID
 		}
 		rows = append(rows, row(x.PoolID, x.Database, x.User, x.Addr, x.Port, x.State, x.Connected, x.Request, uint64(x.PID), client,
-			x.Transactions, x.Queries, x.Rollbacks, 0, 0, x.Errors, x.Received, x.Sent, letter(x.LastSent), letter(x.LastReceived),
+			x.Transactions, x.Queries, x.Rollbacks, x.PreparedStatements, 0, x.Errors, x.Received, x.Sent, letter(x.LastSent), letter(x.LastReceived),
 			int(now.Sub(x.Connected)/time.Second), x.ApplicationName))
 	}
 	return rows, nil

@@ -18,6 +18,7 @@ type PoolRow struct {
 	Total                       int
 	MaxWait                     time.Duration
 	Mode                        string
+	Healthy                     bool
 	Errors, OutOfSync, Reclosed uint64 // Reclosed: servers closed in the middle of something
 	Resynced                    uint64
 	Online                      bool
@@ -35,6 +36,7 @@ type ClientRow struct {
 	Received, Sent, Errors            uint64
 	ApplicationName                   string
 	Locked                            bool
+	PreparedStatements                int
 }
 
 // ServerRow is a line of SHOW SERVERS.
@@ -50,6 +52,7 @@ type ServerRow struct {
 	Errors, Received, Sent           uint64
 	LastSent, LastReceived           byte
 	ApplicationName                  string
+	PreparedStatements               int
 }
 
 // Counters are what SHOW STATS counts of a pool.

@@ -16,6 +16,7 @@ type Target struct {
 	Passwords        []string // tried in order
 	Params           []Param  // of the StartupMessage, besides user and database
 	TCP              TCPOptions
+	Attempt          func() // called before each login, one for each password that is tried; may be nil
 }
 
 // TCPOptions are options of a TCP connection, for both sides; TCP_NODELAY is always
@@ -99,6 +100,9 @@ func connect(ctx context.Context, t Target, password string) (*Session, error) {
 	conn, err := dial(ctx, t)
 	if err != nil {
 		return nil, err
+	}
+	if t.Attempt != nil {
+		t.Attempt()
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	s, err := logIn(conn, t, password)

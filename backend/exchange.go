@@ -74,7 +74,10 @@ func (e *exchange) message(s *Server, typ byte, body []byte) (forward bool, err 
 		// Only Syncs can be unanswered, so the first answer to an empty query is
 		// the answer to ours.
 		if typ != wire.EmptyQueryResponse {
-			s.failed = s.failed || typ == wire.ErrorResponse
+			if typ == wire.ErrorResponse {
+				s.failed = true
+				s.countError()
+			}
 			return s.phase == phaseHeld, nil
 		}
 		e.probe = false

@@ -38,16 +38,18 @@ func (s *Server) Release(cut bool) {
 	s.Since = s.Loop().Now()
 	s.deadline = s.after(s.recovery.Timeout, func() {
 		if s.phase == phaseRecover && !s.waiting {
-			s.Retire()
+			s.giveUp()
 		}
 	})
+	busy := s.Working() || s.open || s.skipping
 	switch {
 	case cut, s.lost, s.doubtful > 0, s.copyBoth,
-		!s.recovery.Drain && (s.Working() || s.open || s.skipping),
+		!s.recovery.Drain && busy,
 		!s.recovery.Rollback && s.status != wire.Idle:
-		s.Retire()
+		s.giveUp()
 		return
 	}
+	s.resync = busy
 	s.recovery.Reset = s.recovery.Reset || s.reset
 	s.Resume()
 	s.recover()
@@ -72,7 +74,7 @@ func (s *Server) recover() {
 	switch {
 	case s.waiting:
 	case s.lost, s.doubtful > 0, s.copyBoth:
-		s.Retire()
+		s.giveUp()
 	case s.copyIn:
 		if end, _, _ := s.ops.copyEnd(); end < 0 {
 			s.ops.push(wire.CopyFail)
@@ -116,10 +118,18 @@ func (s *Server) recover() {
 // cleaned goes on after a cleaning query.
 func (s *Server) cleaned(failures []Failure) {
 	if len(failures) > 0 {
-		s.Retire()
+		s.giveUp()
 		return
 	}
 	s.recover()
+}
+
+// giveUp closes a server that cannot be brought back to a clean state, or is not to be.
+func (s *Server) giveUp() {
+	if s.phase < phaseClosing {
+		s.Stats.OutOfSync++
+	}
+	s.Retire()
 }
 
 // Retire closes the server. Its place in the pool is free when Postgres has ended

@@ -29,6 +29,7 @@ func (s *Server) Sent(typ byte, body []byte) {
 		s.seal()
 	case wire.Parse, wire.Bind, wire.Execute, wire.Close:
 		s.open = true
+		s.Stats.sent(typ)
 		s.expect(typ)
 	case wire.Describe:
 		s.open = true
@@ -197,6 +198,7 @@ func (s *Server) popOp() {
 
 // command reads the tag of a CommandComplete.
 func (s *Server) command(tag []byte) {
+	s.Stats.command(tag, s.copyIn)
 	if s.copyIn {
 		s.copyIn = false
 		s.ops.dropCopyEnd()
@@ -210,10 +212,16 @@ func (s *Server) command(tag []byte) {
 	}
 }
 
-// failedAnswer follows an ErrorResponse.
-func (s *Server) failedAnswer(first byte) {
+// countError counts an ErrorResponse to a message of the client's.
+func (s *Server) countError() {
 	s.Totals.Errors++
 	s.Stats.Errors++
+	s.errors++
+}
+
+// failedAnswer follows an ErrorResponse.
+func (s *Server) failedAnswer(first byte) {
+	s.countError()
 	s.failed = true
 	s.copyBoth, s.deallocating = false, nil
 	if s.copyIn {
@@ -315,7 +323,7 @@ func (s *Server) answerUncounted(typ byte, body []byte) error {
 	case wire.CopyInResponse:
 		s.copyIn = true
 	case wire.ErrorResponse:
-		s.Totals.Errors++
+		s.countError()
 		s.copyIn, s.failed = false, true
 	}
 	return nil

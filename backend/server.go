@@ -72,6 +72,7 @@ type Server struct {
 	Expires  time.Duration  // when it is too old to be used again; constant
 	Stats    *Counters      // of its pool on its loop
 	Totals   Totals         // of this server
+	errors   uint64         // ErrorResponses that the client who holds it has not been asked for, see TakeErrors
 	Since    time.Duration  // of the present state
 	holder   atomic.Uint64  // id of who holds it, to prove that nobody else does
 	secret   []byte         // the key for cancel requests; constant
@@ -98,6 +99,7 @@ type Server struct {
 	lost      bool // counting is not possible any more: never used again
 	reset     bool // the session has state that no tracking knows: DISCARD ALL before re-use
 	listening bool // LISTEN was run: UNLISTEN before re-use
+	resync    bool // its client has left in the middle of something, and that is being brought to its end
 	answered  bool // something was answered during the present scan
 	failed    bool // the last answer was an ErrorResponse without a ReadyForQuery since
 
@@ -125,30 +127,6 @@ const (
 	phaseClosing              // told to end; read up to the end of the stream
 	phaseEnded
 )
-
-// Counters count what happened in one pool on one loop; only that loop writes
-// them. Times are in nanoseconds.
-type Counters struct {
-	Transactions, Queries, Checkouts           uint64
-	Received, Sent                             uint64 // bytes from and to clients
-	TransactionTime, IdleTransactionTime       uint64
-	QueryTime, WaitTime                        uint64
-	Errors, Rollbacks, Cleaned, OutOfSync      uint64
-	ConnectTime, Connects                      uint64
-	AuthAttempts                               uint64
-	ParseMessages, BindMessages, CloseMessages uint64
-	RowsInserted, RowsUpdated, RowsDeleted     uint64
-	Reads, Writes                              uint64
-	Synced, ForceClosed, CheckoutTimeouts      uint64
-	Evictions                                  uint64 // prepared statements that servers were told to close
-}
-
-// Totals count what one server did.
-type Totals struct {
-	Transactions, Queries, Rollbacks, Errors uint64
-	Received, Sent                           uint64 // bytes from and to Postgres
-	LastSent, LastReceived                   byte   // message types
-}
 
 // serverIDs numbers servers.
 var serverIDs atomic.Uint64
@@ -192,11 +170,23 @@ func (s *Server) Take(c Client, id uint64, recovery RecoveryPolicy, policy State
 	}
 	s.client, s.phase, s.recovery, s.policy = c, phaseHeld, recovery, policy
 	s.checkouts++
+	s.errors, s.resync = 0, false
 	s.Since = s.Loop().Now()
+}
+
+// TakeErrors is how many ErrorResponses the client who holds the server was sent since it
+// last asked.
+func (s *Server) TakeErrors() (n uint64) {
+	n, s.errors = s.errors, 0
+	return n
 }
 
 // free returns a clean server to its pool.
 func (s *Server) free() {
+	if s.resync {
+		s.resync = false
+		s.Stats.Resynced++
+	}
 	if s.cancels > 0 {
 		s.client, s.phase, s.waiting = nil, phaseRecover, true
 		return
@@ -360,6 +350,11 @@ func (s *Server) end(reason error) {
 	s.undoAll()
 	client, phase := s.client, s.phase
 	s.phase, s.client = phaseEnded, nil
+	if phase == phaseClosing {
+		reason = ErrUnused
+	} else {
+		s.Stats.Lost++
+	}
 	s.holder.Store(0)
 	s.stopDeadline()
 	if s.exchange != nil {

@@ -246,6 +246,7 @@ func (s *Server) evict(b []byte, id uint64) []byte {
 // record queues a message with its record. An answer that is made here is given at once
 // when nothing is before it.
 func (s *Server) record(op byte, r record) {
+	s.Stats.sent(op)
 	s.lost = s.lost || s.doubtful > 0 && op == opForgot // nothing would settle what is doubtful
 	if s.lost || s.skipping {
 		s.answerUnqueued(op, r)
@@ -448,6 +449,7 @@ func (s *Server) excess() []byte {
 		id := s.statements.oldest.id
 		s.statements.remove(id)
 		s.Stats.Evictions++
+		s.Stats.CloseMessages++
 		b = wire.AppendCloseStatement(b, StatementName(id))
 	}
 	if b == nil {

@@ -42,6 +42,7 @@ func (c *Client) working() {
 
 // account notes what the server has answered.
 func (c *Client) account(s *backend.Server) {
+	c.totals.errors += s.TakeErrors()
 	n := s.Totals.Queries - c.queries
 	if n == 0 {
 		return

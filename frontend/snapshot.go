@@ -18,6 +18,7 @@ type Snapshot struct {
 	Received, Sent, Errors           uint64
 	ApplicationName                  string
 	Locked                           bool // it keeps its server between transactions
+	PreparedStatements               int  // with a name
 }
 
 // Count is the number of clients that are logged in.
@@ -37,6 +38,9 @@ func (c *Client) snapshot() Snapshot {
 		Queries: c.totals.queries, Transactions: c.totals.transactions, Wait: c.totals.wait, QueryTime: c.totals.queryTime,
 		TransactionTime: c.totals.xactTime, Received: c.totals.received, Sent: c.totals.sent, Errors: c.totals.errors,
 		Locked: c.server != nil && c.server.Settled(),
+	}
+	if c.prepared != nil {
+		s.PreparedStatements = len(c.prepared.byName)
 	}
 	s.Addr, s.Port = c.RemoteAddr()
 	s.ApplicationName, _ = c.params.Get("application_name")

@@ -64,7 +64,10 @@ func (p *Pool) connect() {
 	c := p.Settings()
 	target := r.Target(c)
 	started := time.Now()
+	logins := uint64(0)
+	target.Attempt = func() { logins++ }
 	session, err := p.attempt(c, target)
+	target.Attempt = nil // the server keeps the target
 	l := r.loops.Pick()
 	if w := p.firstWaiter(); w != nil {
 		l = w.Loop
@@ -73,6 +76,7 @@ func (p *Pool) connect() {
 		counters := p.Counters(l)
 		counters.Connects++
 		counters.ConnectTime += uint64(time.Since(started))
+		counters.AuthAttempts += logins
 		p.connected(l, target, session, err)
 	})
 }
@@ -115,6 +119,7 @@ func (p *Pool) connected(l *loop.Loop, target backend.Target, session *backend.S
 		s, err = backend.NewServer(l, target, session, p)
 	}
 	if err != nil {
+		p.Counters(l).ConnectFailures++
 		p.failed(l, err)
 		return
 	}

@@ -271,6 +271,8 @@ func (p *Pool) maintain(now time.Duration) (busy bool) {
 	busy = p.waiting.n > 0 || p.failures > 0
 	p.mu.Unlock()
 	for _, w := range timedOut {
+		l := w.Loop
+		l.Post(func() { p.Counters(l).CheckoutTimeouts++ })
 		w.refuse(timeout)
 	}
 	for _, s := range spare {

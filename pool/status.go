@@ -14,13 +14,14 @@ type Status struct {
 	MaxWait     time.Duration // of the one that waits longest
 	Idle, Total int           // servers
 	Connecting  int           // servers that are being connected
+	Failing     bool          // the latest attempt to connect has failed
 }
 
 // Status returns what the pool holds now. Any goroutine may call it.
 func (p *Pool) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Status{Waiting: p.waiting.n, Total: len(p.servers), Connecting: p.connecting}
+	s := Status{Waiting: p.waiting.n, Total: len(p.servers), Connecting: p.connecting, Failing: p.failures > 0}
 	if w := p.waiting.first; w != nil {
 		s.MaxWait = max(loop.Now()-w.since, 0)
 	}

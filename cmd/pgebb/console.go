@@ -39,8 +39,9 @@ func (p *pooler) Pools() []admin.PoolRow {
 		idleInXact := min(inTransaction[pl.ID], s.Total-s.Idle)
 		rows = append(rows, admin.PoolRow{
 			ID: pl.ID, Place: place(c), Waiting: s.Waiting, Idle: s.Idle, Active: s.Total - s.Idle - idleInXact, IdleInXact: idleInXact,
-			Total: s.Total, MaxWait: s.MaxWait, Mode: c.Mode.String(), Errors: n.Errors, OutOfSync: n.OutOfSync, Reclosed: n.ForceClosed,
-			Resynced: n.Synced, Online: true,
+			Total: s.Total, MaxWait: s.MaxWait, Mode: c.Mode.String(), Healthy: !s.Failing,
+			Errors: n.ConnectFailures + n.Lost + n.CheckoutTimeouts, OutOfSync: n.OutOfSync, Reclosed: n.ForceClosed,
+			Resynced: n.Resynced, Online: true,
 		})
 	}
 	return rows
@@ -54,7 +55,7 @@ func (p *pooler) Clients() []admin.ClientRow {
 			ID: c.ID, User: c.User, Database: c.Database, Addr: c.Addr, Port: c.Port, State: c.State,
 			Connected: loop.Time(c.Connected), LastRequest: loop.Time(c.LastChange), Queries: c.Queries, Transactions: c.Transactions,
 			WaitTime: c.Wait, QueryTime: c.QueryTime, TransactTime: c.TransactionTime, Received: c.Received, Sent: c.Sent, Errors: c.Errors,
-			ApplicationName: c.ApplicationName, Locked: c.Locked,
+			ApplicationName: c.ApplicationName, Locked: c.Locked, PreparedStatements: c.PreparedStatements,
 		})
 	}
 	return rows
@@ -71,7 +72,7 @@ func (p *pooler) Servers() []admin.ServerRow {
 			Connected: loop.Time(s.Born), Request: loop.Time(s.Since), PID: s.PID, ClientID: s.Holder(),
 			Transactions: s.Totals.Transactions, Queries: s.Totals.Queries, Rollbacks: s.Totals.Rollbacks, Errors: s.Totals.Errors,
 			Received: s.Totals.Received, Sent: s.Totals.Sent, LastSent: s.Totals.LastSent, LastReceived: s.Totals.LastReceived,
-			ApplicationName: name,
+			ApplicationName: name, PreparedStatements: s.Statements(),
 		})
 	})
 	return rows
@@ -86,7 +87,10 @@ func (p *pooler) Stats() []admin.StatsRow {
 			Transactions: n.Transactions, Queries: n.Queries, Assignments: n.Checkouts, Received: n.Received, Sent: n.Sent,
 			TransactionTime: time.Duration(n.TransactionTime), IdleTransactionTime: time.Duration(n.IdleTransactionTime),
 			QueryTime: time.Duration(n.QueryTime), WaitTime: time.Duration(n.WaitTime),
+			Parses: n.ParseMessages, Binds: n.BindMessages, Closes: n.CloseMessages,
 			Errors: n.Errors, Cleaned: n.Cleaned, Rollbacks: n.Rollbacks, ConnectTime: time.Duration(n.ConnectTime), Connects: n.Connects,
+			Reads: n.Reads, Writes: n.Writes, AuthAttempts: n.AuthAttempts,
+			RowsInserted: n.RowsInserted, RowsUpdated: n.RowsUpdated, RowsDeleted: n.RowsDeleted,
 		}})
 	}
 	return rows
