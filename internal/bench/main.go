@@ -69,7 +69,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	flags.StringVar(&o.binary, "pgebb", o.binary, "`path` of pgebb, built without the race detector; "+testpg.EnvBinary+" names another")
 	flags.StringVar(&o.auth, "auth", "", "how clients log in: trust, md5 or scram; if empty, trust but for logins, where it is md5")
 	// Many short rounds: what slows the machine for a while then falls on both systems alike.
-	flags.IntVar(&o.rounds, "rounds", 11, "rounds of each scenario; one more is run before, and not counted")
+	flags.IntVar(&o.rounds, "rounds", 11, fmt.Sprintf("rounds of each scenario, but of idle at most %d; one more is run before, and not counted", freshest))
 	flags.IntVar(&o.seconds, "seconds", 2, "length of a measurement with pgbench, and measure for that of the others")
 	flags.IntVar(&o.clients, "idle", 4000, "idle clients")
 	flags.StringVar(&o.json, "json", "", "write all figures of all rounds to this `file`")

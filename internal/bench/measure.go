@@ -87,7 +87,7 @@ func (b *rig) idle(s *system) (sample, error) {
 	if s.pid == 0 {
 		return sample{}, nil
 	}
-	warm, err := b.connect(s, 50)
+	warm, err := b.crowd(s, 50)
 	closeAll(warm)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (b *rig) idle(s *system) (sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients, err := b.connect(s, b.o.clients)
+	clients, err := b.crowd(s, b.o.clients)
 	defer closeAll(clients)
 	if err != nil {
 		return nil, err
@@ -109,6 +109,14 @@ func (b *rig) idle(s *system) (sample, error) {
 	}
 	n := float64(len(clients))
 	return sample{"rss_b": (after - before) / n, "clients": n, "before_mb": before / 1e6}, nil
+}
+
+// crowd connects clients while no other system gets any: what a pooler grows by depends
+// on how fast they come.
+func (b *rig) crowd(s *system, n int) ([]*frontendtest.Client, error) {
+	b.crowding.Lock()
+	defer b.crowding.Unlock()
+	return b.connect(s, n)
 }
 
 // connect connects clients, 32 at a time, and runs one query with each. The clients are

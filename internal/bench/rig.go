@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -26,9 +27,10 @@ type rig struct {
 	bouncer, bencher         string         // paths of programs; no bouncer if it is not installed
 	pg                       *testpg.Server // nil with -server
 	user, password, database string
-	systems                  []*system // the first is compared with the second
-	direct                   *system   // Postgres itself; nil with -server
-	auth                     string    // how clients log in to those that were started
+	systems                  []*system  // the first is compared with the second
+	direct                   *system    // Postgres itself; nil with -server
+	crowding                 sync.Mutex // held while idle clients connect
+	auth                     string     // how clients log in to those that were started
 }
 
 // system is a pooler under test, or Postgres.
@@ -79,8 +81,8 @@ func raiseDescriptors(o options) error {
 		return fmt.Errorf("reading the limit of descriptors: %w", err)
 	}
 	const besides = 200 // descriptors that are no idle clients
-	if o.runs("idle") && limit.Max < uint64(o.clients+besides) {
-		return fmt.Errorf("%d idle clients need more descriptors than the %d that a process may have: raise the limit (ulimit -n) or have fewer clients (-idle)", o.clients, limit.Max)
+	if o.runs("idle") && limit.Max < uint64(2*o.clients+besides) {
+		return fmt.Errorf("twice %d idle clients need more descriptors than the %d that a process may have: raise the limit (ulimit -n) or have fewer clients (-idle)", o.clients, limit.Max)
 	}
 	limit.Cur = limit.Max
 	// Unlike the runtime's own raise of the limit at the start, this one is inherited.
@@ -115,7 +117,7 @@ func (b *rig) prepare(sc scenario) error {
 	if b.o.auth != "" {
 		auth = b.o.auth
 	}
-	if b.pg == nil || auth == b.auth && !sc.once {
+	if b.pg == nil || auth == b.auth && !sc.fresh {
 		return nil
 	}
 	b.stopSystems()

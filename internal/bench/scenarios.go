@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // sample is what one measurement of one system has found: figures by the keys of
 // metrics. A figure that the system does not have, such as the processor time of a
@@ -13,7 +16,7 @@ type scenario struct {
 	metrics     []metric
 	measure     func(b *rig, s *system) (sample, error) // drives one system once
 	auth        string                                  // how clients log in unless -auth says so; empty for trust
-	once        bool                                    // a pooler that has done nothing yet is measured, once
+	fresh       bool                                    // poolers that have done nothing yet are measured in each round, all at once
 	pooler      bool                                    // Postgres itself is not measured
 }
 
@@ -73,7 +76,7 @@ var scenarios = []scenario{
 		measure: func(b *rig, s *system) (sample, error) { return b.results(s, 100_000, 100) },
 	},
 	{
-		name: "idle", title: "idle clients, ten seconds after one query each", once: true, pooler: true,
+		name: "idle", title: "idle clients, ten seconds after one query each", fresh: true, pooler: true,
 		metrics: []metric{
 			{key: "rss_b", name: "RSS per client", unit: "B", value: 700},
 			{key: "clients", name: "clients"},
@@ -107,31 +110,58 @@ type result struct {
 	samples map[string][]sample // by the system's name, one for each round
 }
 
+// freshest is the most rounds with poolers that have done nothing yet: they take long.
+const freshest = 5
+
 // run measures all systems in turn, round by round.
 func (b *rig) run(sc scenario) (result, error) {
-	if err := b.prepare(sc); err != nil {
-		return result{}, err
-	}
-	got := result{scenario: sc, systems: b.systems, samples: map[string][]sample{}}
-	if !sc.pooler && b.direct != nil {
-		got.systems = append(got.systems[:len(got.systems):len(got.systems)], b.direct)
-	}
+	got := result{scenario: sc, samples: map[string][]sample{}}
 	first, last := 0, b.o.rounds // the first round warms up
-	if sc.once {
-		first, last = 1, 1
+	if sc.fresh {
+		first, last = 1, min(b.o.rounds, freshest)
+		if b.pg == nil {
+			last = 1 // what runs already is fresh only once
+		}
 	}
 	for round := first; round <= last; round++ {
+		if err := b.prepare(sc); err != nil {
+			return result{}, err
+		}
+		got.systems = slices.Clone(b.systems)
+		if !sc.pooler && b.direct != nil {
+			got.systems = append(got.systems, b.direct)
+		}
 		fmt.Fprintf(b.progress, "%s: round %d of %d\n", sc.name, round, last)
-		for i := range got.systems {
-			s := got.systems[(i+round)%len(got.systems)]
-			found, err := sc.measure(b, s)
-			if err != nil {
-				return result{}, fmt.Errorf("%s: %w", s.name, err)
-			}
+		found, err := b.round(sc, got.systems, round)
+		if err != nil {
+			return result{}, err
+		}
+		for i, s := range got.systems {
 			if round > 0 {
-				got.samples[s.name] = append(got.samples[s.name], found)
+				got.samples[s.name] = append(got.samples[s.name], found[i])
 			}
 		}
 	}
 	return got, nil
+}
+
+// round measures each system once: one after the other, or all at once if they are
+// fresh, since what takes long is then to wait.
+func (b *rig) round(sc scenario, systems []*system, round int) ([]sample, error) {
+	found := make([]sample, len(systems))
+	measure := func(i int) (err error) {
+		if found[i], err = sc.measure(b, systems[i]); err != nil {
+			err = fmt.Errorf("%s: %w", systems[i].name, err)
+		}
+		return err
+	}
+	if sc.fresh {
+		return found, inParallel(len(systems), measure)
+	}
+	for i := range systems {
+		if err := measure((i + round) % len(systems)); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
