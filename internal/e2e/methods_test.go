@@ -261,3 +261,27 @@ func testRefusals(t *testing.T, pg *testpg.Server) {
 		}
 	}
 }
+
+// TestTheSameStartUpParameterTwice compares which value holds, in Postgres and in pgebb.
+func TestTheSameStartUpParameterTwice(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	p := testpg.Pgebb(t, pg.Options(database, "transaction", 1))
+	for _, params := range [][]string{
+		{"options", "-c work_mem=1MB", "work_mem", "2MB"},
+		{"work_mem", "2MB", "options", "-c work_mem=1MB"},
+		{"work_mem", "2MB", "WORK_MEM", "3MB"},
+		{"options", "-c work_mem=1MB --work-mem=4MB"},
+		{"options", "-c work_mem=1MB", "options", "-c maintenance_work_mem=5MB"},
+		{"options", `-c search_path=a,\ b -c work_mem=\7MB`},
+	} {
+		show := func(l frontendtest.Login) string {
+			l.Params = params
+			c := connect(t, l)
+			return fmt.Sprint(query(t, c, "SHOW work_mem"), query(t, c, "SHOW maintenance_work_mem"), query(t, c, "SHOW search_path"))
+		}
+		if theirs, ours := show(direct(pg, database)), show(through(p, database)); theirs != ours {
+			t.Errorf("%q: Postgres %s, pgebb %s", params, theirs, ours)
+		}
+	}
+}
