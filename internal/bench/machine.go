@@ -112,7 +112,7 @@ func describe(w io.Writer, found environment, o options) {
 		}
 		fmt.Fprint(w, ".")
 	}
-	fmt.Fprintf(w, " Medians of %d rounds, after one that is not counted, with their range. The ratio is the first system's figure in the second's: the median of the rounds' ratios, their range, and the ratio of the medians. A target is of the first; where the range of ratios holds the target, more rounds on a quieter machine (-rounds) tell more.\n", o.rounds)
+	fmt.Fprintln(w, " Medians of the rounds, with their range. The ratio is the first system's figure in the second's: the median of the rounds' ratios, their range, and the ratio of the medians. A target is of the first; where the range of ratios holds the target, more rounds on a quieter machine (-rounds) tell more.")
 	if found.Pgebb != "" && found.PgBouncer == "" {
 		fmt.Fprintln(w, "\nThere is no pgbouncer on the PATH, so pgebb is compared with nothing.")
 	}

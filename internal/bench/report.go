@@ -11,7 +11,7 @@ import (
 
 // report prints a scenario as a table.
 func report(w io.Writer, r result) {
-	fmt.Fprintf(w, "### %s\n\n| |", r.title)
+	fmt.Fprintf(w, "### %s; rounds: %d\n\n| |", r.title, len(r.samples[r.systems[0].name]))
 	for _, s := range r.systems {
 		fmt.Fprintf(w, " %s |", s.name)
 	}

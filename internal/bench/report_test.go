@@ -121,19 +121,19 @@ func TestTables(t *testing.T) {
 		r    result
 		want string
 	}{
-		{"two poolers", compared(m, []float64{10, 12, 11}, []float64{20, 20, 10}), `### Load
+		{"two poolers", compared(m, []float64{10, 12, 11}, []float64{20, 20, 10}), `### Load; rounds: 3
 
 | | pgebb | pgbouncer | postgres | ratio | of medians | target | reached |
 |---|---|---|---|---|---|---|---|
 | CPU | 11.0 µs (10.0–12.0) | 20.0 µs (10.0–20.0) | – | 0.60× (0.50–1.10) | 0.55× | ≤ 1.00× | yes |
 `},
-		{"one", compared(m, []float64{1234.5}, nil), `### Load
+		{"one", compared(m, []float64{1234.5}, nil), `### Load; rounds: 1
 
 | | pgebb | postgres | ratio | of medians | target | reached |
 |---|---|---|---|---|---|---|
 | CPU | 1234 µs | – | – | – | ≤ 1.00× | – |
 `},
-		{"no figure of the first", compared(m, nil, []float64{1}), `### Load
+		{"no figure of the first", compared(m, nil, []float64{1}), `### Load; rounds: 0
 
 | | pgebb | pgbouncer | postgres | ratio | of medians | target | reached |
 |---|---|---|---|---|---|---|---|
