@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pgebb/pgebb/cache"
@@ -111,6 +112,9 @@ func appendStatementName(b []byte, id uint64) []byte {
 
 // StatementName is the name of a statement on servers.
 func StatementName(id uint64) string { return string(appendStatementName(nil, id)) }
+
+// IsStatementName reports whether a name can be that of a statement on servers.
+func IsStatementName(name string) bool { return strings.HasPrefix(name, statementPrefix) }
 
 // has reports whether the server has a statement that has not expired, and makes it the
 // most recently used.

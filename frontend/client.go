@@ -149,6 +149,10 @@ func (c *Client) Readable() {
 // collectMore goes on reading a Parse that is needed as a whole.
 func (c *Client) collectMore() {
 	have := len(c.collected)
+	_, size := wire.Header(c.collected)
+	if have == cap(c.collected) {
+		c.collected = append(make([]byte, 0, min(size, 2*have)), c.collected...)
+	}
 	n, more, err := c.Read(c.collected[have:cap(c.collected)])
 	if err != nil {
 		c.gone(err) // it has ended in the middle of a message
@@ -157,7 +161,7 @@ func (c *Client) collectMore() {
 	c.totals.received += uint64(n)
 	c.pool.Counters(c.Loop()).Received += uint64(n)
 	c.collected = c.collected[:have+n]
-	if len(c.collected) == cap(c.collected) {
+	if len(c.collected) == size {
 		b := c.collected
 		c.collected = nil
 		c.take(b)

@@ -1,7 +1,6 @@
 package frontend
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/pgebb/pgebb/backend"
@@ -23,9 +22,6 @@ const (
 
 	// maxNames is how many prepared statements one client may have.
 	maxNames = 100_000
-
-	// maxBindHead is how many bytes the names at the start of a Bind may have.
-	maxBindHead = 2 << 10
 )
 
 // statements are a client's prepared statements. A client without any has none.
@@ -183,14 +179,16 @@ func (c *Client) dropUnnamed() {
 }
 
 func (c *Client) renamedBind(o *output, i, size int, body []byte) (int, *Error) {
-	head := body[:min(len(body), maxBindHead)]
-	portal, rest, ok := wire.CString(head)
-	if !ok {
-		return -1, nil
+	portal, rest, ok := wire.CString(body)
+	var name, values []byte
+	if ok {
+		name, values, ok = wire.CString(rest)
 	}
-	name, values, ok := wire.CString(rest)
-	if !ok {
-		return -1, nil
+	switch {
+	case !ok && i+size > len(o.b):
+		return 0, errProtocol("the names in a Bind are longer than %d bytes", len(body))
+	case !ok:
+		return -1, nil // Postgres says what is wrong with it
 	}
 	p := c.prepared
 	if len(name) == 0 {
@@ -213,13 +211,10 @@ func (c *Client) renamedBind(o *output, i, size int, body []byte) (int, *Error) 
 		st = p.byName[string(name)]
 	}
 	if st == nil {
-		if bytes.HasPrefix(name, []byte("__pgebb_")) {
-			return 0, errReservedName(string(name))
-		}
-		return -1, nil // Postgres says that there is none
+		return -1, unknownName(string(name)) // Postgres says that there is none
 	}
 	c.working()
-	b := c.server.Use(o.stage(i, i+wire.HeaderSize+len(head)-len(values)), st)
+	b := c.server.Use(o.stage(i, i+wire.HeaderSize+len(body)-len(values)), st)
 	renamed := backend.StatementName(st.ID())
 	b = wire.AppendHeader(b, wire.Bind, size-len(name)+len(renamed))
 	b = append(append(append(append(b, portal...), 0), renamed...), 0)
@@ -245,7 +240,7 @@ func (c *Client) renamedDescribe(o *output, i, size int, name []byte) (int, *Err
 		return i, nil
 	}
 	if p == nil || p.byName[string(name)] == nil {
-		return -1, nil
+		return -1, unknownName(string(name))
 	}
 	st := p.byName[string(name)]
 	c.working()
@@ -266,7 +261,7 @@ func (c *Client) renamedClose(o *output, i, size int, name []byte) (int, *Error)
 	}
 	p := c.prepared
 	if p == nil || p.byName[string(name)] == nil {
-		return -1, nil // Postgres says that all is well
+		return -1, unknownName(string(name)) // Postgres says that all is well
 	}
 	key := string(name)
 	st := p.byName[key]
@@ -299,6 +294,9 @@ func (c *Client) renamedQuery(o *output, i, size int, body []byte) (int, *Error)
 		st = c.prepared.byName[name]
 	}
 	if st == nil {
+		if e := unknownName(name); e != nil {
+			return 0, e
+		}
 		c.server.Deallocating("", nil)
 		return -1, nil
 	}
@@ -310,10 +308,20 @@ func (c *Client) renamedQuery(o *output, i, size int, body []byte) (int, *Error)
 	return i + size, nil
 }
 
-// collect starts to read a Parse that is larger than what is read at once.
+// unknownName refuses a name that is none of the client's but may be that of somebody
+// else's statement on the server.
+func unknownName(name string) *Error {
+	if backend.IsStatementName(name) {
+		return errReservedName(name)
+	}
+	return nil
+}
+
+// collect starts to read a Parse that is larger than what is read at once. The memory for
+// it grows with what arrives: its header is only a promise.
 func (c *Client) collect(o *output, i, size int) {
 	have := o.b[i:]
-	c.collected = append(make([]byte, 0, size), have...)
+	c.collected = append(make([]byte, 0, min(size, 2*len(have))), have...)
 }
 
 // plan is what a statement's meaning depends on besides its text: the session's settings,
