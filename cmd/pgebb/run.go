@@ -117,12 +117,13 @@ func (p *pooler) Reload() error {
 		p.log.Warn(problem.String())
 	}
 	old := p.cfg.Swap(cfg)
-	if keys := config.NeedsRestart(old, cfg); len(keys) > 0 {
-		p.log.Warn("these keys change at a restart only", "keys", keys)
+	change := config.Diff(old, cfg)
+	if len(change.Restart) > 0 {
+		p.log.Warn("these keys change at a restart only", "keys", change.Restart)
 	}
 	p.registry.Update(cfg)
 	p.frontend.Update(cfg)
-	p.log.Info("configuration reloaded", "pools", len(cfg.Pools()))
+	p.log.Info("configuration reloaded", "pools", len(cfg.Pools()), "new", len(change.New), "changed", len(change.Changed), "gone", len(change.Gone))
 	return nil
 }
 
