@@ -61,7 +61,8 @@ type Client struct {
 	collected []byte      // the start of a Parse that is read as a whole; nil if none is
 
 	id     uint64
-	key    uint32 // the process id that it was told, for cancel requests
+	key    uint32  // the process id that it was told, for cancel requests
+	keyed  *Client // the next with a key of the same bucket; guarded by keys.mu
 	totals totals
 
 	state    state
