@@ -319,7 +319,7 @@ func unknownName(name string) *Error {
 // it grows with what arrives: its header is only a promise.
 func (c *Client) collect(o *output, i, size int) {
 	have := o.b[i:]
-	c.collected = append(make([]byte, 0, min(size, 2*len(have))), have...)
+	c.collecting(append(make([]byte, 0, min(size, 2*len(have))), have...))
 }
 
 // plan is what a statement's meaning depends on besides its text: the session's settings,
@@ -335,6 +335,7 @@ func (c *Client) plan() string {
 func (c *Client) statementsOf() *statements {
 	if c.prepared == nil {
 		c.prepared = &statements{}
+		c.f.held[c.Loop().ID()].prepared++
 	}
 	return c.prepared
 }
@@ -373,6 +374,7 @@ func (c *Client) dropEmpty() {
 	}
 	if p.names == nil && p.unnamed == nil && p.parsed == nil {
 		c.prepared = nil
+		c.f.held[c.Loop().ID()].prepared--
 	}
 }
 
@@ -409,6 +411,7 @@ func (c *Client) UndefineAll() {
 	}
 	names := c.prepared.names
 	c.prepared = nil
+	c.f.held[c.Loop().ID()].prepared--
 	if names.Len() > releasedAtOnce {
 		go names.Close() // ends when that is done
 		return

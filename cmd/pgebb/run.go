@@ -32,6 +32,7 @@ type pooler struct {
 	registry *pool.Registry
 	frontend *frontend.Frontend
 	console  *admin.Console
+	ledger   memory.Ledger
 	reclaim  *memory.Reclaimer
 	started  time.Time
 
@@ -62,6 +63,9 @@ func run(src config.Source, stderr io.Writer) int {
 	var background sync.WaitGroup
 	background.Go(func() { p.reclaim.Run(ctx) })
 	background.Go(func() { p.console.Run(ctx) })
+	if os.Getenv(verifyVariable) == "all" {
+		background.Go(func() { p.verify(ctx) })
+	}
 	defer func() { stop(); background.Wait() }()
 	return p.serve(signals)
 }
@@ -79,6 +83,7 @@ func (p *pooler) start(cfg *config.Config) error {
 	p.frontend = frontend.New(cfg, frontend.Options{
 		Loops: loops, Registry: p.registry, Classifier: parser.Scanner{}, Log: p.log, Console: p.console,
 	})
+	p.registerHolders()
 	return p.frontend.Listen()
 }
 
@@ -164,6 +169,9 @@ func (p *pooler) drain(signals <-chan os.Signal) int {
 	closing, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
 	p.registry.Close(closing)
+	if os.Getenv(verifyVariable) == "all" {
+		p.mustVerify()
+	}
 	p.loops.Stop()
 	p.log.Info("pgebb has shut down")
 	return exitOK
