@@ -127,7 +127,7 @@ func (c *Client) Readable() {
 	buf := c.Loop().Buffer()
 	kept := copy(buf, c.held)
 	room := buf[kept:]
-	if c.server == nil && !c.pool.Available(c.Loop()) {
+	if c.server == nil && c.pool.Busy() {
 		room = room[:min(firstPiece, len(room))]
 	}
 	n, more, err := c.Read(room)

@@ -420,12 +420,12 @@ func (c *Client) UndefineAll() {
 }
 
 // statementPolicy is how many statements servers keep, and for how long.
-func (f *Frontend) statementPolicy() backend.StatementPolicy {
-	g := &f.cfg.Load().General
-	_, limit := pool.StatementLimits(f.cfg.Load())
+func statementPolicy(cfg *config.Config) *backend.StatementPolicy {
+	g := &cfg.General
+	_, limit := pool.StatementLimits(cfg)
 	p := backend.StatementPolicy{Limit: max(limit, 1)}
 	if g.PreparedStatementsTTL != config.Off {
 		p.TTL, p.Jitter = g.PreparedStatementsTTL, g.PreparedStatementsTTLJitter
 	}
-	return p
+	return &p
 }
