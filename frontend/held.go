@@ -121,3 +121,37 @@ func (f *Frontend) VerifyMemory() error {
 	}
 	return wrong
 }
+
+// ClientMemory is what is held for a client, in bytes as the allocator counts them.
+type ClientMemory struct {
+	ID             uint64
+	User, Database string
+	Addr           string
+	Port           int
+	Used           int64 // bytes in buffers
+	Buffers        int64 // what they take: input that cannot be dealt with yet, and output that it has not taken
+	Statements     int64 // its names for prepared statements; the statements are shared
+	Total          int64
+}
+
+// ClientMemories returns what is held for each client. It must not be called on a loop.
+func (f *Frontend) ClientMemories() []ClientMemory {
+	var all []ClientMemory
+	f.eachClient(func(c *Client) {
+		set := c.pool.Settings()
+		m := ClientMemory{
+			ID: c.id, User: set.User, Database: set.Database, Used: int64(len(c.held) + len(c.collected) + c.Pending()),
+			Buffers: memory.SizeOf(cap(c.held)) + memory.SizeOf(cap(c.collected)) + c.PendingRoom(),
+		}
+		if p := c.prepared; p != nil {
+			m.Statements = preparedSize
+			if p.names != nil {
+				m.Statements += p.names.Bytes()
+			}
+		}
+		m.Total = clientSize + m.Buffers + m.Statements
+		m.Addr, m.Port = c.RemoteAddr()
+		all = append(all, m)
+	})
+	return all
+}

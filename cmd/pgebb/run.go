@@ -25,16 +25,17 @@ import (
 
 // pooler is the running program.
 type pooler struct {
-	src      config.Source
-	log      *slog.Logger
-	cfg      atomic.Pointer[config.Config]
-	loops    *loop.Group
-	registry *pool.Registry
-	frontend *frontend.Frontend
-	console  *admin.Console
-	ledger   memory.Ledger
-	reclaim  *memory.Reclaimer
-	started  time.Time
+	src        config.Source
+	log        *slog.Logger
+	cfg        atomic.Pointer[config.Config]
+	loops      *loop.Group
+	registry   *pool.Registry
+	frontend   *frontend.Frontend
+	console    *admin.Console
+	ledger     memory.Ledger
+	accountant *memory.Accountant
+	reclaim    *memory.Reclaimer
+	started    time.Time
 
 	reloading sync.Mutex
 	shutdown  chan struct{} // asked for by the console; one place
@@ -52,6 +53,7 @@ func run(src config.Source, stderr io.Writer) int {
 		log.Warn(p.String())
 	}
 	limitHugePages(cfg, log)
+	memory.LimitArenas(mallocArenas)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	p := &pooler{src: src, log: log, shutdown: make(chan struct{}, 1), started: time.Now()}
@@ -72,7 +74,8 @@ func run(src config.Source, stderr io.Writer) int {
 
 func (p *pooler) start(cfg *config.Config) error {
 	p.cfg.Store(cfg)
-	p.reclaim = memory.NewReclaimer(uint64(cfg.Memory.TrimThreshold), cfg.Memory.TrimInterval)
+	p.accountant = memory.NewAccountant(&p.ledger)
+	p.reclaim = memory.NewReclaimer(uint64(cfg.Memory.TrimThreshold), cfg.Memory.TrimInterval, p.accountant)
 	loops, err := loop.NewGroup(cfg.General.Workers, func(from, to *loop.Loop) { p.frontend.Rebalance(from, to) })
 	if err != nil {
 		return err
