@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 )
@@ -32,6 +33,7 @@ type Account struct {
 	Heap     Heap
 	C        CHeap
 	Cgroup   Cgroup
+	Trimmed  Trimmed // by the reclaimer since the start
 }
 
 // Bytes is what a line has, 0 if there is none with the name.
@@ -50,13 +52,16 @@ func (a *Account) Unaccounted() int64 { return a.Bytes("rss/unaccounted") }
 // Accountant makes accounts. It is safe for concurrent use.
 type Accountant struct {
 	ledger *Ledger
+	trims  func() Trimmed // constant once the reclaimer is there
 
 	// aside is what was live on the heap at a collection besides what is in the ledger.
 	aside atomic.Int64
 }
 
 // NewAccountant makes one that goes by a ledger.
-func NewAccountant(l *Ledger) *Accountant { return &Accountant{ledger: l} }
+func NewAccountant(l *Ledger) *Accountant {
+	return &Accountant{ledger: l, trims: func() Trimmed { return Trimmed{} }}
+}
 
 // collected notes, soon after a collection, what is live that is not in the ledger. That
 // does not change quickly, and so tells later what is garbage.
@@ -70,7 +75,7 @@ func (a *Accountant) Account() (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	acc := Account{Resident: resident, Heap: Read(), C: ReadC(), Cgroup: ReadCgroup(), Holdings: a.ledger.Holdings()}
+	acc := Account{Resident: resident, Heap: Read(), C: ReadC(), Cgroup: ReadCgroup(), Holdings: a.ledger.Holdings(), Trimmed: a.trims()}
 	acc.Lines = acc.tree(a.aside.Load())
 	return acc, nil
 }
@@ -143,5 +148,9 @@ func (a *Account) besides() []Line {
 		{Name: "anonymous", Doc: "resident pages that are of no file", Bytes: a.Resident.Anonymous()},
 		{Name: "huge_pages", Doc: "resident pages that are transparent huge pages", Bytes: a.Resident.HugePages},
 		{Name: "cgroup", Doc: "what the control group uses and may use, with other processes and cached files", Bytes: a.Cgroup.Usage, Limit: a.Cgroup.Limit},
+		{
+			Name: "reclaimed", Bytes: a.Trimmed.Won, Items: int64(a.Trimmed.Trims),
+			Doc: fmt.Sprintf("given back to the system since the start, in so many times that took %.1f ms in all", a.Trimmed.Spent.Seconds()*1000),
+		},
 	}
 }

@@ -23,6 +23,10 @@ const (
 	// that a pause between two bursts is not paid for.
 	settleRounds = 2
 
+	// worthPart is what part of what is held a trim must win at least: it takes as long as
+	// there is much to look at.
+	worthPart = 16
+
 	// greatFall is by how many bytes, and by what part of its high point, the ledger must
 	// have fallen for a trim under load: then a collection costs little, and the
 	// next one that the runtime makes by itself may be far away.
@@ -47,7 +51,9 @@ type Reclaimer struct {
 // NewReclaimer makes a reclaimer that trims when at least threshold bytes can be
 // won, at most once per interval. It tells the accountant what collections leave.
 func NewReclaimer(threshold uint64, interval time.Duration, a *Accountant) *Reclaimer {
-	return &Reclaimer{threshold: threshold, interval: interval, accountant: a, trim: trim, read: Read, pacer: newPacer()}
+	r := &Reclaimer{threshold: threshold, interval: interval, accountant: a, trim: trim, read: Read, pacer: newPacer()}
+	a.trims = r.Trimmed
+	return r
 }
 
 func trim() {
@@ -151,7 +157,8 @@ func (w *watch) due(l look, now time.Time, threshold uint64, interval time.Durat
 		return false
 	}
 	fall := w.high - l.ledger
-	return w.eased >= settleRounds && l.winnable() >= threshold || fall >= greatFall && fall >= w.high/greatFallPart
+	worth := max(threshold, uint64(max(l.ledger+l.aside, 0))/worthPart)
+	return w.eased >= settleRounds && l.winnable() >= worth || fall >= greatFall && fall >= w.high/greatFallPart
 }
 
 func (w *watch) trimmed(l look, now time.Time) { w.before, w.high, w.last = l.Heap, l.ledger, now }

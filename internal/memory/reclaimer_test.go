@@ -27,6 +27,9 @@ func TestATrimIsDueWhenTheLoadHasEasedAndItIsWorthIt(t *testing.T) {
 		"when the load eases":  {[]look{busy(0, 1), busy(0, 1), busy(0, 1)}, []bool{false, false, true}},
 		"not twice in a row":   {[]look{slack, slack, slack, slack, slack, slack, slack}, []bool{false, true, false, false, false, false, true}},
 		"a little is not much": {[]look{{Heap: Heap{Free: mib / 2}}, {Heap: Heap{Free: mib / 2}}, {Heap: Heap{Free: mib / 2}}}, []bool{false, false, false}},
+		"little of a lot": {
+			[]look{{Heap{Free: 2 * mib}, 100 * mib, 0}, {Heap{Free: 2 * mib}, 100 * mib, 0}, {Heap{Free: 7 * mib}, 100 * mib, 0}}, []bool{false, false, true},
+		},
 		"a great fall under load": {
 			[]look{busy(20*mib, 1), busy(100*mib, 2), busy(80*mib, 3), busy(60*mib, 4), busy(60*mib, 5)}, []bool{false, false, false, true, false},
 		},

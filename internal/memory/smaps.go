@@ -3,6 +3,7 @@ package memory
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,11 +35,12 @@ type mapping struct {
 // ReadResident reads /proc/self/smaps. The system walks the page tables for it, which
 // takes about a millisecond for each 500 MiB, and does not stop the program.
 func ReadResident() (Resident, error) {
-	b, err := os.ReadFile("/proc/self/smaps")
+	f, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		return Resident{}, fmt.Errorf("reading which pages are resident: %w", err)
 	}
-	all, err := parseSmaps(bytes.NewReader(b))
+	defer f.Close()
+	all, err := parseSmaps(f)
 	if err != nil {
 		return Resident{}, fmt.Errorf("reading which pages are resident: %w", err)
 	}
@@ -50,39 +52,49 @@ func ReadResident() (Resident, error) {
 var heapObject = new([64]byte)
 
 func parseSmaps(r io.Reader) ([]mapping, error) {
-	var all []mapping
+	all := make([]mapping, 0, 64)
 	scanner := bufio.NewScanner(r)
+	scanner.Buffer(make([]byte, 8<<10), 8<<10)
 	for scanner.Scan() {
-		fields := strings.Fields(scanner.Text())
-		if len(fields) < 2 {
+		line := scanner.Bytes()
+		first, rest, _ := bytes.Cut(line, []byte(" "))
+		if key, ok := bytes.CutSuffix(first, []byte(":")); ok && len(all) > 0 {
+			all[len(all)-1].set(key, rest)
 			continue
 		}
-		if key, ok := strings.CutSuffix(fields[0], ":"); ok && len(all) > 0 {
-			kb, err := strconv.ParseInt(fields[1], 10, 64)
-			if err != nil {
-				continue // VmFlags, and what is to come
-			}
-			m := &all[len(all)-1]
-			switch key {
-			case "Rss":
-				m.rss = kb << 10
-			case "Anonymous":
-				m.anonymous = kb << 10
-			case "AnonHugePages":
-				m.huge = kb << 10
-			}
-			continue
-		}
+		from, to, _ := bytes.Cut(first, []byte("-"))
 		var m mapping
-		if _, err := fmt.Sscanf(fields[0], "%x-%x", &m.start, &m.end); err != nil {
-			return nil, fmt.Errorf("smaps says %q: %w", scanner.Text(), err)
+		var err1, err2 error
+		m.start, err1 = strconv.ParseUint(string(from), 16, 64)
+		m.end, err2 = strconv.ParseUint(string(to), 16, 64)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, fmt.Errorf("smaps says %q: %w", line, err)
 		}
-		if len(fields) > 5 {
-			m.name = fields[5]
+		// Behind the addresses are four more fields, then the name.
+		if fields := bytes.Fields(rest); len(fields) > 4 {
+			m.name = string(fields[4])
 		}
 		all = append(all, m)
 	}
 	return all, scanner.Err()
+}
+
+// set takes over a field that matters.
+func (m *mapping) set(key, value []byte) {
+	var field *int64
+	switch string(key) {
+	case "Rss":
+		field = &m.rss
+	case "Anonymous":
+		field = &m.anonymous
+	case "AnonHugePages":
+		field = &m.huge
+	default:
+		return
+	}
+	kb, _, _ := bytes.Cut(bytes.TrimSpace(value), []byte(" "))
+	n, _ := strconv.ParseInt(string(kb), 10, 64) // the system writes numbers
+	*field = n << 10
 }
 
 // classify sums mappings up, in the order of their addresses; object is an address in the
