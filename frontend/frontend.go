@@ -66,6 +66,7 @@ type Frontend struct {
 	auth       *Authenticator
 	statements *cache.Registry
 	scratch    [][]byte // by loop, and touched by that only: for messages that are put together
+	held       []held   // by loop, and touched by that only
 
 	cfg         atomic.Pointer[config.Config]
 	ids         atomic.Uint64 // of clients; never used twice
@@ -85,7 +86,7 @@ func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
 		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
-		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())),
+		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 	}
 	f.auth = NewAuthenticator(cfg)
 	f.Update(cfg)
@@ -202,6 +203,7 @@ func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
 			f.log.Warn("client could not be put on a loop", "error", err)
 			return
 		}
+		f.held[l.ID()].arrive(c)
 		c.waiter = pool.Waiter{Grantee: c, Loop: l}
 		c.totals.connected = l.Now()
 		c.begin(params)
@@ -362,6 +364,7 @@ func (f *Frontend) Rebalance(from, to *loop.Loop) {
 				c.gone(err)
 				return
 			}
+			f.held[from.ID()].leave(c)
 			to.Post(func() { c.arrive(to) })
 		})
 	})
@@ -375,6 +378,7 @@ func (c *Client) arrive(l *loop.Loop) {
 		c.Close()
 		return
 	}
+	c.f.held[l.ID()].arrive(c)
 	c.waiter.Loop = l
 	if c.f.draining.Load() {
 		c.bye(errShutdown())

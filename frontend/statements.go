@@ -282,7 +282,7 @@ func (c *Client) renamedClose(o *output, i, size int, name []byte) (int, *Error)
 // it grows with what arrives: its header is only a promise.
 func (c *Client) collect(o *output, i, size int) {
 	have := o.b[i:]
-	c.collected = append(make([]byte, 0, min(size, 2*len(have))), have...)
+	c.collecting(append(make([]byte, 0, min(size, 2*len(have))), have...))
 }
 
 // plan is what a statement's meaning depends on besides its text: the session's settings,
@@ -298,6 +298,7 @@ func (c *Client) plan() string {
 func (c *Client) statementsOf() *statements {
 	if c.prepared == nil {
 		c.prepared = &statements{}
+		c.f.held[c.Loop().ID()].prepared++
 	}
 	return c.prepared
 }
@@ -336,6 +337,7 @@ func (c *Client) dropEmpty() {
 	}
 	if p.names == nil && p.unnamed == nil && p.parsed == nil {
 		c.prepared = nil
+		c.f.held[c.Loop().ID()].prepared--
 	}
 }
 
@@ -372,6 +374,7 @@ func (c *Client) UndefineAll() {
 	}
 	names := c.prepared.names
 	c.prepared = nil
+	c.f.held[c.Loop().ID()].prepared--
 	if names.Len() > releasedAtOnce {
 		go names.Close() // ends when that is done
 		return
