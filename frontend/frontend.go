@@ -58,7 +58,8 @@ type Frontend struct {
 	cfg      atomic.Pointer[config.Config]
 	ids      atomic.Uint64 // of clients; never used twice
 	draining atomic.Bool
-	renaming atomic.Bool    // prepared statements have other names on servers
+	renaming atomic.Bool // prepared statements have other names on servers
+	policy   atomic.Pointer[backend.StatementPolicy]
 	logins   sync.WaitGroup // goroutines that log in, or serve the console
 
 	mu        sync.Mutex
@@ -86,6 +87,7 @@ func (f *Frontend) Update(cfg *config.Config) {
 	f.cfg.Store(cfg)
 	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
+	f.policy.Store(statementPolicy(cfg))
 	period := sweepPeriod(cfg)
 	for _, l := range f.loops.Loops() {
 		l.SetTick(period)

@@ -49,6 +49,7 @@ type Pool struct {
 	down   atomic.Bool // the host cannot be reached and there is no server; written under mu
 
 	counters []backend.Counters // one for each loop, touched by that loop only
+	busy     atomic.Bool        // no server is idle where one was last looked for; changed under mu
 
 	mu         sync.Mutex
 	idle       [][]*backend.Server // per loop, last used at the end
@@ -72,6 +73,7 @@ func newPool(r *Registry, c *Cluster, h *host, settings config.Pool) *Pool {
 		servers: make(map[*backend.Server]struct{}),
 	}
 	p.settings.Store(&settings)
+	p.busy.Store(true)
 	return p
 }
 
@@ -132,13 +134,9 @@ func (p *Pool) Acquire(w *Waiter) (*backend.Server, error) {
 	return nil, nil
 }
 
-// Available reports whether a server is idle on the loop, so that a client that
-// asks now would most likely get one.
-func (p *Pool) Available(l *loop.Loop) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.waiting.n == 0 && len(p.idle[l.ID()]) > 0
-}
+// Busy reports whether a client that asked for a server now would most likely have to wait.
+// It takes no lock, and so can be behind the truth for a moment.
+func (p *Pool) Busy() bool { return p.busy.Load() }
 
 // Leave takes a waiter out of the queue; false if it is not in it, because it has
 // been granted a server, or refused one, or is about to be.
@@ -160,6 +158,9 @@ func (p *Pool) popLocked(id int) *backend.Server {
 	s := list[len(list)-1]
 	list[len(list)-1] = nil
 	p.idle[id] = list[:len(list)-1]
+	if len(list) == 1 {
+		p.busy.Store(true)
+	}
 	return s
 }
 
@@ -211,6 +212,9 @@ func (p *Pool) Freed(s *backend.Server) {
 	switch {
 	case w == nil:
 		p.idle[l.ID()] = append(p.idle[l.ID()], s)
+		if p.busy.Load() {
+			p.busy.Store(false)
+		}
 		p.mu.Unlock()
 	case w.Loop != l:
 		p.mu.Unlock()
