@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/pgebb/pgebb/config"
-	"github.com/pgebb/pgebb/internal/loop"
 )
 
 // ErrMoved says that another pool of the cluster is to be asked: [Cluster.Choose] again.
@@ -21,6 +20,7 @@ var errNoPrimary = errors.New("none of its hosts is a primary at present")
 type Cluster struct {
 	registry *Registry // constant
 	members  atomic.Pointer[members]
+	split    atomic.Bool   // there is more than one pool
 	turn     atomic.Uint32 // of the strategies that take one host after the other
 
 	mu      sync.Mutex
@@ -43,27 +43,17 @@ type members struct {
 type Access uint8
 
 const (
-	Write   Access = iota // only the primary will do
+	Any     Access = iota // whatever comes next decides
+	Write                 // only the primary will do
 	Read                  // any host that serves reads
 	Replica               // a replica, because the client asks for one
 )
 
 // Split reports whether there is anything to choose.
-func (c *Cluster) Split() bool { return len(c.members.Load().pools) > 1 }
+func (c *Cluster) Split() bool { return c.split.Load() }
 
 // Has reports whether a pool is one of the cluster's.
 func (c *Cluster) Has(p *Pool) bool { return slices.Contains(c.members.Load().pools, p) }
-
-// Available reports whether a server is idle on the loop in every pool that a request
-// could go to.
-func (c *Cluster) Available(l *loop.Loop) bool {
-	for _, p := range c.members.Load().pools {
-		if !p.Available(l) {
-			return false
-		}
-	}
-	return true
-}
 
 // Home is the pool for who has not said yet what it needs: the primary's, if it can be
 // reached.
@@ -96,7 +86,7 @@ func (c *Cluster) Choose(need Access) *Pool {
 		}
 		return nil
 	}
-	if need == Write {
+	if need == Write || need == Any {
 		switch {
 		case m.primary != nil:
 			return m.primary
@@ -210,6 +200,7 @@ func (c *Cluster) arrange(m members) {
 		m.nowhere = newNowhere(c, m.pools[0])
 	}
 	c.members.Store(&m)
+	c.split.Store(len(m.pools) > 1)
 	if before == nil || before.primary == m.primary {
 		return
 	}

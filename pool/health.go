@@ -3,6 +3,7 @@ package pool
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -111,8 +112,12 @@ func (p *Pool) popOldestLocked() *backend.Server {
 	if oldest < 0 {
 		return nil
 	}
-	s := p.idle[oldest][0]
-	p.idle[oldest] = append(p.idle[oldest][:0], p.idle[oldest][1:]...)
+	list := p.idle[oldest]
+	s := list[0]
+	p.idle[oldest] = slices.Delete(list, 0, 1)
+	if len(list) == 1 {
+		p.busy.Store(true)
+	}
 	return s
 }
 
