@@ -88,7 +88,7 @@ func (r *Registry) heardLocked(h *host, said position) (changes []roleChange, ju
 	if r.hosts[h.key] != h {
 		return nil, judge // it is no longer in the configuration
 	}
-	if said.timeline == 0 && said.recovering == h.position.recovering {
+	if said.lsn == 0 && said.recovering == h.position.recovering { // it has only said which of the two it is
 		said.timeline, said.lsn = h.position.timeline, h.position.lsn
 	}
 	h.position = said

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/loop"
 )
 
 // maxHistory is how many positions of a primary are kept: with the default of
@@ -57,4 +58,25 @@ func judgeLag(pools []*Pool, lag time.Duration, behind uint64) {
 			p.caughtUp()
 		}
 	}
+}
+
+// Replication is what a host has said last of its position in the WAL.
+type Replication struct {
+	Recovering bool
+	LSN        uint64        // written, or replayed by a replica; 0 if it was not asked
+	Lag        time.Duration // of a replica, at least; known to lsn_check_interval
+	LagBytes   uint64        // the same
+	Age        time.Duration // since it has said so
+}
+
+// Replication returns that for the host of a pool; false if it has said nothing yet, since
+// nobody has asked (lsn_check_delay) or nobody could.
+func (r *Registry) Replication(p *Pool) (Replication, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	h := p.host
+	if !h.position.known {
+		return Replication{}, false
+	}
+	return Replication{h.position.recovering, h.position.lsn, h.lag, h.behind, loop.Now() - h.position.at}, true
 }
