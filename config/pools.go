@@ -16,6 +16,7 @@ type Pool struct {
 
 	ServerUser, ServerDatabase string   // as Postgres names them
 	ServerPasswords            []string // tried in order; empty if there is none
+	TLSVerify                  TLSVerify
 
 	Size, MinSize                  int
 	Mode                           PoolerMode
@@ -179,7 +180,7 @@ func (c *Config) effective(u *User, db *Database) Pool {
 	r := u.forRole(db.Role).orElse(db.forRole(db.Role))
 	p := Pool{
 		User: u.Name, Database: db.Name, Host: db.Host, Port: db.Port, Role: db.Role,
-		ServerUser: u.Name, ServerDatabase: db.Name, ServerPasswords: u.passwords(),
+		ServerUser: u.Name, ServerDatabase: db.Name, ServerPasswords: u.passwords(), TLSVerify: g.TLSVerify,
 		Size:                 first(g.DefaultPoolSize, r.size),
 		MinSize:              first(g.MinPoolSize, r.least),
 		Mode:                 first(g.PoolerMode, u.PoolerMode, db.PoolerMode),

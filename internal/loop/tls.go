@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -123,6 +124,14 @@ func (t *transport) Write(p []byte) (int, error) {
 		t.gathered = append(t.gathered, p...)
 	}
 	return len(p), nil
+}
+
+// SetWriteDeadline is for a connection that is not on a loop, where nothing waits.
+func (t *transport) SetWriteDeadline(at time.Time) error {
+	if t.on != nil {
+		return nil // a tls.Conn sets one when it says goodbye
+	}
+	return t.Conn.SetWriteDeadline(at)
 }
 
 // flush sends what was gathered.

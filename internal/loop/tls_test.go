@@ -336,6 +336,30 @@ func TestTheEndOfATLSStream(t *testing.T) {
 	}
 }
 
+func TestTheEndOfOurTLSStreamIsMeant(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint16) {
+		l := newLoop(t)
+		e, theirs, _ := encryptedEcho(t, l, version)
+		l.Call(func() {
+			if err := e.Write([]byte("goodbye")); err != nil {
+				t.Error(err)
+			}
+			if err := e.EndWrite(); err != nil {
+				t.Error(err)
+			}
+		})
+		returns(t, theirs, []byte("goodbye"))
+		if n, err := theirs.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("behind it are %d bytes, %v", n, err)
+		}
+		write(t, theirs, []byte("and read on"))
+		_ = theirs.CloseWrite()
+		if err := <-e.closed; err != nil && !strings.Contains(err.Error(), "writing") {
+			t.Errorf("the echo ends with %v", err)
+		}
+	})
+}
+
 func TestAHandshakeWithWhatIsNone(t *testing.T) {
 	server, _ := tlsConfigs(t, 0)
 	nc, theirs := socketPair(t, "tcp")
