@@ -53,9 +53,14 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 	scripts/fuzz.sh $(FUZZTIME)
 
 .PHONY: bench
-bench: build ## compare with the pgbouncer on the PATH, if there is one
+bench: build ## compare with the pgbouncer on the PATH, if there is one; ARGS are its flags
 	scripts/ensure-postgres.sh
-	go run ./internal/bench -pgebb $(BIN)
+	go run ./internal/bench -pgebb $(or $(PGEBB_BIN),$(BIN)) $(ARGS)
+
+.PHONY: pgo
+pgo: ## measure what pgebb spends its time on, for the compiler (cmd/pgebb/default.pgo)
+	scripts/ensure-postgres.sh
+	scripts/pgo.sh
 
 .PHONY: docs
 docs: ## make the generated documents anew

@@ -107,7 +107,7 @@ func TestStatementsWithOtherNamesAreCountedAsTheyAreSent(t *testing.T) {
 		return st
 	}
 	s := held()
-	s.policy, s.owner = StatementPolicy{Limit: 1}, registryOwner{registry: registry}
+	s.policy, s.owner = &StatementPolicy{Limit: 1}, registryOwner{registry: registry}
 	one, two := intern("SELECT 1"), intern("SELECT 2")
 
 	s.Prepare(nil, "a", one)

@@ -106,14 +106,11 @@ func (s *Server) endExchange() {
 	}
 }
 
-// Apply gives the server's session the run-time parameters of a set that
-// Postgres has accepted before. It returns true when they are there already;
-// otherwise done is called when they are, or with an error.
-func (s *Server) Apply(want Set, done func(error)) (ready bool, err error) {
-	if s.params == want {
-		return true, nil
-	}
-	return false, s.Ask([]string{changeSQL(s.params, want)}, func(failures []Failure) {
+// Apply gives the server's session the run-time parameters of a set that differs from
+// [Server.Params] and that Postgres has accepted before. done is called when they are
+// there, or with an error.
+func (s *Server) Apply(want Set, done func(error)) error {
+	return s.Ask([]string{changeSQL(s.params, want)}, func(failures []Failure) {
 		if len(failures) > 0 {
 			done(failures[0])
 			return

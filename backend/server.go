@@ -64,22 +64,22 @@ type Owner interface {
 type Server struct {
 	loop.Conn
 
-	ID       uint64         // unique in the process; constant
-	PID      uint32         // of the server process; constant
-	Target   Target         // where it is connected to and as whom; constant
-	Greeting *Greeting      // what it reported at its login; constant
-	Born     time.Duration  // when it was ready, in [loop.Now]; constant
-	Expires  time.Duration  // when it is too old to be used again; constant
-	Stats    *Counters      // of its pool on its loop
-	Totals   Totals         // of this server
-	errors   uint64         // ErrorResponses that the client who holds it has not been asked for, see TakeErrors
-	Since    time.Duration  // of the present state
-	holder   atomic.Uint64  // id of who holds it, to prove that nobody else does
-	secret   []byte         // the key for cancel requests; constant
-	owner    Owner          // constant
-	client   Client         // who holds it; nil while idle, cleaned or closing
-	recovery RecoveryPolicy // what to do when its client vanished; set at checkout
-	policy   StatementPolicy
+	ID       uint64           // unique in the process; constant
+	PID      uint32           // of the server process; constant
+	Target   Target           // where it is connected to and as whom; constant
+	Greeting *Greeting        // what it reported at its login; constant
+	Born     time.Duration    // when it was ready, in [loop.Now]; constant
+	Expires  time.Duration    // when it is too old to be used again; constant
+	Stats    *Counters        // of its pool on its loop
+	Totals   Totals           // of this server
+	errors   uint64           // ErrorResponses that the client who holds it has not been asked for, see TakeErrors
+	Since    time.Duration    // of the present state
+	holder   atomic.Uint64    // id of who holds it, to prove that nobody else does
+	secret   []byte           // the key for cancel requests; constant
+	owner    Owner            // constant
+	client   Client           // who holds it; nil while idle, cleaned or closing
+	recovery RecoveryPolicy   // what to do when its client vanished; set at checkout
+	policy   *StatementPolicy // set at checkout
 
 	params Set    // what its session has that differs from Greeting
 	status byte   // of the last ReadyForQuery: wire.Idle, …
@@ -169,7 +169,7 @@ func (s *Server) Idle() bool { return s.phase == phaseIdle }
 func (s *Server) Holder() uint64 { return s.holder.Load() }
 
 // Take gives an idle server to a client with an id other than 0.
-func (s *Server) Take(c Client, id uint64, recovery RecoveryPolicy, policy StatementPolicy) {
+func (s *Server) Take(c Client, id uint64, recovery RecoveryPolicy, policy *StatementPolicy) {
 	if s.phase != phaseIdle || !s.holder.CompareAndSwap(0, id) {
 		panic(fmt.Sprintf("bug: server %d is taken by %d in phase %d while %d holds it", s.ID, id, s.phase, s.holder.Load()))
 	}

@@ -51,15 +51,30 @@ type kept struct {
 	checkout     uint64        // of the latest use
 	expires      time.Duration // in loop.Now; 0 for never
 	older, newer *kept
+	link         *kept // of its bucket
 }
+
+// Link implements [cache.Element].
+func (e *kept) Link() **kept { return &e.link }
+
+// Hash implements [cache.Element]: numbers that are given in turn need none.
+func (e *kept) Hash() uint64 { return e.id }
 
 // keeps are the statements of a server, the least recently used first.
 type keeps struct {
-	byID           map[uint64]*kept
+	table          cache.Table[kept, *kept]
 	oldest, newest *kept
 }
 
-func (k *keeps) len() int { return len(k.byID) }
+func (k *keeps) len() int { return k.table.Len() }
+
+func (k *keeps) get(id uint64) *kept {
+	e := k.table.First(id)
+	for e != nil && e.id != id {
+		e = e.link
+	}
+	return e
+}
 
 func (k *keeps) unlink(e *kept) {
 	if e.older != nil {
@@ -86,23 +101,15 @@ func (k *keeps) append(e *kept) {
 }
 
 func (k *keeps) add(e *kept) {
-	if k.byID == nil {
-		k.byID = make(map[uint64]*kept)
-	}
-	if old := k.byID[e.id]; old != nil {
-		k.unlink(old)
-	}
-	k.byID[e.id] = e
+	k.remove(e.id)
+	k.table.Insert(e)
 	k.append(e)
 }
 
 func (k *keeps) remove(id uint64) {
-	if e := k.byID[id]; e != nil {
-		delete(k.byID, id)
+	if e := k.get(id); e != nil {
+		k.table.Remove(e)
 		k.unlink(e)
-	}
-	if len(k.byID) == 0 {
-		k.byID = nil // a map never shrinks
 	}
 }
 
@@ -119,7 +126,7 @@ func IsStatementName(name string) bool { return strings.HasPrefix(name, statemen
 // has reports whether the server has a statement that has not expired, and makes it the
 // most recently used.
 func (s *Server) has(id uint64) bool {
-	e := s.statements.byID[id]
+	e := s.statements.get(id)
 	if e == nil {
 		return false
 	}
@@ -227,7 +234,7 @@ func appendParse(b []byte, name, body string) []byte {
 // there are too many. What the present client has used is left alone until it has let the
 // server go.
 func (s *Server) makeRoom(b []byte, id uint64) []byte {
-	if s.statements.byID[id] != nil {
+	if s.statements.get(id) != nil {
 		b = s.evict(b, id)
 	}
 	for s.statements.len() >= s.policy.Limit {

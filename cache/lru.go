@@ -1,8 +1,10 @@
 // Package cache keeps things that may be forgotten: bounded in bytes, not in
 // numbers of entries, because entries differ in size by a factor of a thousand.
 //
-// [LRU] forgets what was used least recently. It knows neither what it keeps nor
-// what for, does no I/O and starts no goroutine.
+// [LRU] forgets what was used least recently. [Registry] holds the prepared statements of
+// all clients, each once, and [Names] what one client calls them. [Table] is what they
+// are looked up in: it is never rebuilt, so that nothing ever takes long, and shrinks. It
+// does no I/O and starts no goroutine.
 //
 // The caveat that bites: a cost that leaves out an entry's overhead makes the
 // bound a lie; use [EntryOverhead] on top of the bytes of key and value.

@@ -2,41 +2,54 @@ package cache
 
 import (
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
+	"unique"
 	"unsafe"
+
+	"github.com/pgebb/pgebb/internal/memory"
 )
 
 // ErrRegistryFull says that a statement that is new would exceed the registry's limit.
 var ErrRegistryFull = errors.New("the registry of prepared statements is full")
 
 const (
-	// registryShards is the number of maps, so that the rebuild of one, which
-	// holds its lock, takes a fraction of a millisecond even with a million entries.
-	registryShards = 256
+	// registryShards is the number of tables, each with a lock, so that loops rarely
+	// wait for each other.
+	registryShards = 64
 
-	// mapSlot is what an entry takes of a map on average, in bytes: a hash, a
-	// pointer and its control byte, at the load that maps have on average.
-	mapSlot = 25
+	// shardBits are those of a hash that say which.
+	shardBits = 6
 
-	// statementOverhead is what a statement costs in bytes besides its texts.
-	statementOverhead = int64(unsafe.Sizeof(Statement{})) + mapSlot
+	// statementOverhead is what a statement costs in bytes besides its text and its
+	// share of the table.
+	statementOverhead = int64(unsafe.Sizeof(Statement{}))
+
+	// roomForName is about what a client's name for a statement costs in bytes, its
+	// share of the table included.
+	roomForName = nameOverhead + 24 + 8
 )
 
 // Statement is a prepared statement: its text and the types of its parameters, and the
 // settings that its meaning depends on. There is one for all who prepare the same.
 type Statement struct {
-	body  string        // constant; as in a Parse, from the text on
-	plan  string        // constant; what else its meaning depends on
-	id    atomic.Uint64 // makes its name on servers
-	next  *Statement    // with the same hash; guarded by the shard's mu
-	older *Statement    // in the list of those nobody uses; guarded by the shard's mu
+	body  string                // constant; as in a Parse, from the text on
+	plan  unique.Handle[string] // constant; what else its meaning depends on
+	id    atomic.Uint64         // makes its name on servers
+	next  *Statement            // of its bucket; guarded by the shard's mu, as are all that follow
+	older *Statement            // in the list of those nobody uses, which are those with no refs
 	newer *Statement
-	hash  uint64 // constant
-	refs  int32  // guarded by the shard's mu
-	idle  bool   // in that list; guarded by the shard's mu
+	hash  uint32 // constant; its lowest bits choose the bucket
+	refs  int32
 }
+
+// Link implements [Element].
+func (st *Statement) Link() **Statement { return &st.next }
+
+// Hash implements [Element].
+func (st *Statement) Hash() uint64 { return uint64(st.hash) >> shardBits }
 
 // Body is the statement as a Parse holds it behind its name: the text, and the types of
 // the parameters. It must not be changed.
@@ -46,20 +59,8 @@ func (st *Statement) Body() string { return st.body }
 // never used for anything else.
 func (st *Statement) ID() uint64 { return st.id.Load() }
 
-// size is what the statement costs in bytes. Texts are allocated in size classes.
-func (st *Statement) size() int64 { return sizeClass(len(st.body)) + statementOverhead }
-
-// sizeClass is about what the allocator takes for a text.
-func sizeClass(n int) int64 {
-	switch {
-	case n <= 32:
-		return int64((n + 7) &^ 7)
-	case n <= 256:
-		return int64((n + 15) &^ 15)
-	default:
-		return int64(n + n/16)
-	}
-}
+// size is what the statement costs in bytes, but for its share of the table.
+func (st *Statement) size() int64 { return memory.SizeOf(len(st.body)) + statementOverhead }
 
 // Registry holds the statements of all clients, each once. Those that nobody uses any
 // more are kept for a while, because the next client is likely to prepare them again. It
@@ -67,8 +68,10 @@ func sizeClass(n int) int64 {
 type Registry struct {
 	seed   maphash.Seed
 	lastID atomic.Uint64
-	bytes  atomic.Int64
+	bytes  atomic.Int64 // of statements and tables
 	count  atomic.Int64
+	named  atomic.Int64 // bytes of all names of all clients
+	names  atomic.Int64 // how many there are
 	limit  atomic.Int64 // of bytes
 	unused atomic.Int64 // how many that nobody uses are kept
 	idle   atomic.Int64 // how many there are
@@ -78,8 +81,7 @@ type Registry struct {
 
 type registryShard struct {
 	mu     sync.Mutex
-	byHash map[uint64]*Statement
-	peak   int        // most entries since the map was made
+	table  Table[Statement, *Statement]
 	oldest *Statement // of those nobody uses
 	newest *Statement
 }
@@ -89,9 +91,6 @@ type registryShard struct {
 func NewRegistry(limit int64, unused int) *Registry {
 	r := &Registry{seed: maphash.MakeSeed()}
 	r.SetLimits(limit, unused)
-	for i := range r.shards {
-		r.shards[i].byHash = make(map[uint64]*Statement)
-	}
 	return r
 }
 
@@ -101,8 +100,37 @@ func (r *Registry) SetLimits(limit int64, unused int) {
 	r.unused.Store(int64(unused))
 }
 
-// Bytes is what all statements take, and Len how many there are.
-func (r *Registry) Bytes() int64 { return r.bytes.Load() }
+// Bytes is what all statements and the names of all clients take; it is what the limit is
+// for.
+func (r *Registry) Bytes() int64 { return r.bytes.Load() + r.named.Load() }
+
+// Statements is what the statements take, in bytes, and their number.
+func (r *Registry) Statements() (bytes, n int64) { return r.bytes.Load(), r.count.Load() }
+
+// Named is what the names of all clients take, in bytes, and their number.
+func (r *Registry) Named() (bytes, n int64) { return r.named.Load(), r.names.Load() }
+
+// Verify counts again what Statements says.
+func (r *Registry) Verify() error {
+	var bytes, n, idle int64
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		bytes += s.table.Bytes()
+		for st := range s.table.All() {
+			bytes += st.size()
+			n++
+		}
+		for st := s.oldest; st != nil; st = st.newer {
+			idle++
+		}
+	}
+	if bytes != r.bytes.Load() || n != r.count.Load() || idle != r.idle.Load() {
+		return fmt.Errorf("%d statements of %d bytes, %d of them unused, are counted as %d of %d bytes, %d unused", n, bytes, idle, r.count.Load(), r.bytes.Load(), r.idle.Load())
+	}
+	return nil
+}
 
 // Len is the number of statements.
 func (r *Registry) Len() int { return int(r.count.Load()) }
@@ -113,38 +141,59 @@ func (r *Registry) Limit() int64 { return r.limit.Load() }
 // Evicted is how many statements that nobody used have been dropped.
 func (r *Registry) Evicted() uint64 { return r.gone.Load() }
 
-func (r *Registry) hashOf(body []byte, plan string) uint64 {
-	return maphash.Bytes(r.seed, body) ^ maphash.String(r.seed, plan)*31
+func (r *Registry) hashOf(body []byte, plan string) uint32 {
+	h := maphash.Bytes(r.seed, body) ^ maphash.String(r.seed, plan)*31
+	return uint32(h ^ h>>32)
 }
 
+func (r *Registry) shardOf(hash uint32) *registryShard { return &r.shards[hash%registryShards] }
+
 // Intern returns the statement with a body and a plan, to be used until it is given to
-// [Registry.Release]. The body is copied if it is new. Identity is compared in full.
+// [Registry.Release]. The body is copied if it is new. Identity is compared in full. There
+// must be room for a name of it, too, within the limit.
 func (r *Registry) Intern(body []byte, plan string) (*Statement, error) {
 	hash := r.hashOf(body, plan)
-	s := &r.shards[hash%registryShards]
+	s := r.shardOf(hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for st := s.byHash[hash]; st != nil; st = st.next {
-		if st.body == string(body) && st.plan == plan {
-			r.useLocked(s, st)
-			return st, nil
+	st := s.find(hash, body, plan)
+	cost := roomForName
+	if st == nil {
+		cost += memory.SizeOf(len(body)) + statementOverhead + s.table.Growth()
+	}
+	if r.Bytes()+cost > r.limit.Load() {
+		s.mu.Unlock()
+		r.makeRoom(cost)
+		s.mu.Lock()
+		if r.Bytes()+cost > r.limit.Load() {
+			return nil, ErrRegistryFull
 		}
+		st = s.find(hash, body, plan)
 	}
-	cost := sizeClass(len(body)) + statementOverhead
-	if r.bytes.Load()+cost > r.limit.Load() && !r.makeRoomLocked(s, cost) {
-		return nil, ErrRegistryFull
+	if st != nil {
+		r.useLocked(s, st)
+		return st, nil
 	}
-	st := &Statement{body: string(body), plan: plan, hash: hash, refs: 1, next: s.byHash[hash]}
+	st = &Statement{body: string(body), plan: unique.Make(plan), hash: hash, refs: 1}
 	st.id.Store(r.lastID.Add(1))
-	s.byHash[hash] = st
-	s.peak = max(s.peak, len(s.byHash))
-	r.bytes.Add(st.size())
+	before := s.table.Bytes()
+	s.table.Insert(st)
+	r.bytes.Add(st.size() + s.table.Bytes() - before)
 	r.count.Add(1)
 	return st, nil
 }
 
+func (s *registryShard) find(hash uint32, body []byte, plan string) *Statement {
+	for st := s.table.First(uint64(hash) >> shardBits); st != nil; st = st.next {
+		if st.hash == hash && st.body == string(body) && st.plan.Value() == plan {
+			return st
+		}
+	}
+	return nil
+}
+
 func (r *Registry) useLocked(s *registryShard, st *Statement) {
-	if st.idle {
+	if st.refs == 0 {
 		s.unlink(st)
 		r.idle.Add(-1)
 	}
@@ -153,7 +202,7 @@ func (r *Registry) useLocked(s *registryShard, st *Statement) {
 
 // Release ends the use of a statement.
 func (r *Registry) Release(st *Statement) {
-	s := &r.shards[st.hash%registryShards]
+	s := r.shardOf(st.hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.refs--
@@ -189,12 +238,17 @@ func (r *Registry) Reset() int {
 	return n
 }
 
-// makeRoomLocked drops statements of the shard that nobody uses until there is room.
-func (r *Registry) makeRoomLocked(s *registryShard, cost int64) bool {
-	for s.oldest != nil && r.bytes.Load()+cost > r.limit.Load() {
-		r.dropLocked(s, s.oldest)
+// makeRoom drops statements that nobody uses until there is room for so many bytes, or
+// no such statement is left. No lock may be held.
+func (r *Registry) makeRoom(cost int64) {
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		for s.oldest != nil && r.Bytes()+cost > r.limit.Load() {
+			r.dropLocked(s, s.oldest)
+		}
+		s.mu.Unlock()
 	}
-	return r.bytes.Load()+cost <= r.limit.Load()
 }
 
 func (r *Registry) dropLocked(s *registryShard, st *Statement) {
@@ -202,39 +256,14 @@ func (r *Registry) dropLocked(s *registryShard, st *Statement) {
 	r.idle.Add(-1)
 	r.gone.Add(1)
 	r.count.Add(-1)
-	r.bytes.Add(-st.size())
-	if s.byHash[st.hash] == st {
-		if st.next == nil {
-			delete(s.byHash, st.hash)
-		} else {
-			s.byHash[st.hash] = st.next
-		}
-	} else {
-		p := s.byHash[st.hash]
-		for p.next != st {
-			p = p.next
-		}
-		p.next = st.next
-	}
-	s.shrink()
-}
-
-// shrink rebuilds the map at the size of what lives when it is mostly empty: a map of
-// Go's never gets smaller.
-func (s *registryShard) shrink() {
-	if s.peak < 256 || len(s.byHash) > s.peak/4 {
-		return
-	}
-	smaller := make(map[uint64]*Statement, len(s.byHash))
-	for h, st := range s.byHash {
-		smaller[h] = st
-	}
-	s.byHash, s.peak = smaller, len(smaller)
+	before := s.table.Bytes()
+	s.table.Remove(st)
+	r.bytes.Add(s.table.Bytes() - before - st.size())
 }
 
 // link appends a statement to the list of those nobody uses.
 func (s *registryShard) link(st *Statement) {
-	st.idle, st.older, st.newer = true, s.newest, nil
+	st.older, st.newer = s.newest, nil
 	if s.newest != nil {
 		s.newest.newer = st
 	} else {
@@ -254,7 +283,7 @@ func (s *registryShard) unlink(st *Statement) {
 	} else {
 		s.newest = st.older
 	}
-	st.idle, st.older, st.newer = false, nil, nil
+	st.older, st.newer = nil, nil
 }
 
 // Info is a statement as the console shows it.
@@ -271,10 +300,8 @@ func (r *Registry) Each(f func(Info)) {
 		s := &r.shards[i]
 		var infos []Info
 		s.mu.Lock()
-		for _, st := range s.byHash {
-			for ; st != nil; st = st.next {
-				infos = append(infos, Info{st.ID(), text(st.body), int(st.refs), st.size()})
-			}
+		for st := range s.table.All() {
+			infos = append(infos, Info{st.ID(), text(st.body), int(st.refs), st.size()})
 		}
 		s.mu.Unlock()
 		for _, info := range infos {

@@ -124,13 +124,24 @@ func (c *Client) link(s *backend.Server) bool {
 		Rollback: set.Recovery != config.Drop,
 		Reset:    set.Mode == config.Session,
 		Timeout:  set.RollbackTimeout,
-	}, c.f.statementPolicy())
+	}, c.f.policy.Load())
 	c.server, c.sent = s, false
 	c.checkedOut(s)
 	if c.start != nil {
 		return c.try(s)
 	}
-	ready, err := s.Apply(c.params, func(err error) {
+	if s.Params() != c.params {
+		c.adapt(s)
+		return false
+	}
+	c.state = stateActive
+	return true
+}
+
+// adapt gives the server's session the client's run-time parameters.
+func (c *Client) adapt(s *backend.Server) {
+	c.state = stateLinking
+	err := s.Apply(c.params, func(err error) {
 		if err != nil {
 			c.bye(errParameters(err))
 			return
@@ -139,14 +150,7 @@ func (c *Client) link(s *backend.Server) bool {
 	})
 	if err != nil {
 		s.Broken(err) // calls ServerLost
-		return false
 	}
-	if !ready {
-		c.state = stateLinking
-		return false
-	}
-	c.state = stateActive
-	return true
 }
 
 // linked goes on when the server is ready for the client.

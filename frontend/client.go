@@ -61,7 +61,8 @@ type Client struct {
 	collected []byte      // the start of a Parse that is read as a whole; nil if none is
 
 	id     uint64
-	key    uint32 // the process id that it was told, for cancel requests
+	key    uint32  // the process id that it was told, for cancel requests
+	keyed  *Client // the next with a key of the same bucket; guarded by keys.mu
 	totals totals
 
 	state    state
@@ -126,7 +127,7 @@ func (c *Client) Readable() {
 	buf := c.Loop().Buffer()
 	kept := copy(buf, c.held)
 	room := buf[kept:]
-	if c.server == nil && !c.pool.Available(c.Loop()) {
+	if c.server == nil && c.pool.Busy() {
 		room = room[:min(firstPiece, len(room))]
 	}
 	n, more, err := c.Read(room)

@@ -59,7 +59,8 @@ type Frontend struct {
 	encryption atomic.Pointer[encryption] // nil if there is none
 	ids        atomic.Uint64              // of clients; never used twice
 	draining   atomic.Bool
-	renaming   atomic.Bool    // prepared statements have other names on servers
+	renaming   atomic.Bool // prepared statements have other names on servers
+	policy     atomic.Pointer[backend.StatementPolicy]
 	logins     sync.WaitGroup // goroutines that log in, or serve the console
 
 	mu        sync.Mutex
@@ -88,6 +89,7 @@ func (f *Frontend) Update(cfg *config.Config) {
 	f.encryption.Store(newEncryption(cfg.ClientTLS))
 	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
+	f.policy.Store(statementPolicy(cfg))
 	period := sweepPeriod(cfg)
 	for _, l := range f.loops.Loops() {
 		l.SetTick(period)

@@ -7,6 +7,8 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"sync"
+
+	"github.com/pgebb/pgebb/cache"
 )
 
 // Layout of the process id in a BackendKeyData: the sign bit is 0, then peerBits
@@ -28,13 +30,12 @@ type keys struct {
 	seed [32]byte // constant
 
 	mu      sync.Mutex
-	clients map[uint32]*Client // by process id
-	next    uint32
-	peak    int // most clients since the map was made
+	clients cache.Table[Client, *Client] // by process id; guarded by mu
+	next    uint32                       // guarded by mu
 }
 
 func newKeys() *keys {
-	k := &keys{clients: make(map[uint32]*Client)}
+	k := &keys{}
 	_, _ = rand.Read(k.seed[:]) // never fails
 	return k
 }
@@ -43,35 +44,40 @@ func newKeys() *keys {
 func (k *keys) add(c *Client) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.clients) >= maxClients {
+	if k.clients.Len() >= maxClients {
 		return false
 	}
 	for {
 		k.next = k.next%maxClients + 1
-		if _, taken := k.clients[k.next]; !taken {
+		if k.get(k.next) == nil {
 			break
 		}
 	}
 	c.key = k.next
-	k.clients[c.key] = c
-	k.peak = max(k.peak, len(k.clients))
+	k.clients.Insert(c)
 	return true
 }
 
-// remove forgets a client. A map never shrinks, so it is made anew when it is
-// mostly empty.
+// get is the client with a process id, nil if there is none; mu must be held.
+func (k *keys) get(pid uint32) *Client {
+	c := k.clients.First(uint64(pid))
+	for c != nil && c.key != pid {
+		c = c.keyed
+	}
+	return c
+}
+
+// Link implements [cache.Element].
+func (c *Client) Link() **Client { return &c.keyed }
+
+// Hash implements [cache.Element]: numbers that are given in turn need none.
+func (c *Client) Hash() uint64 { return uint64(c.key) }
+
+// remove forgets a client.
 func (k *keys) remove(c *Client) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.clients, c.key)
-	if k.peak < 1024 || len(k.clients) > k.peak/8 {
-		return
-	}
-	smaller := make(map[uint32]*Client, len(k.clients))
-	for key, c := range k.clients {
-		smaller[key] = c
-	}
-	k.clients, k.peak = smaller, len(smaller)
+	k.clients.Remove(c)
 }
 
 // secret is the secret part of a client's key: 4 bytes in protocol 3.0, where
@@ -92,7 +98,7 @@ func (k *keys) secret(pid uint32, id uint64, minor uint8) []byte {
 // find returns the client that a key belongs to, nil if it is nobody's.
 func (k *keys) find(pid uint32, secret []byte) *Client {
 	k.mu.Lock()
-	c := k.clients[pid]
+	c := k.get(pid)
 	k.mu.Unlock()
 	if c == nil || subtle.ConstantTimeCompare(secret, k.secret(pid, c.id, c.minor)) == 0 {
 		return nil
@@ -104,7 +110,7 @@ func (k *keys) find(pid uint32, secret []byte) *Client {
 func (k *keys) count() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return len(k.clients)
+	return k.clients.Len()
 }
 
 // cancel cancels what the client with a key is doing, and returns when the request

@@ -40,7 +40,7 @@ func (c *Client) snapshot() Snapshot {
 		Locked: c.server != nil && c.server.Settled(),
 	}
 	if c.prepared != nil {
-		s.PreparedStatements = len(c.prepared.byName)
+		s.PreparedStatements = c.prepared.len()
 	}
 	s.Addr, s.Port = c.RemoteAddr()
 	s.ApplicationName, _ = c.params.Get("application_name")

@@ -22,12 +22,15 @@ const (
 
 	// maxNames is how many prepared statements one client may have.
 	maxNames = 100_000
+
+	// releasedAtOnce is how many of a client's statements are released on its loop,
+	// which stands still meanwhile; more are released by a goroutine.
+	releasedAtOnce = 500
 )
 
 // statements are a client's prepared statements. A client without any has none.
 type statements struct {
-	byName map[string]*cache.Statement
-	peak   int // most names since the map was made
+	names *cache.Names // nil if there is none
 	// unnamed is the unnamed statement as a batch has left it that did not bind it; the
 	// next batch may, on another server.
 	unnamed *cache.Statement
@@ -118,7 +121,7 @@ func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error)
 		return i, nil
 	}
 	p := c.statementsOf()
-	if old := p.byName[string(name)]; old != nil {
+	if old := p.get(name); old != nil {
 		// Postgres is to say that there is one already, behind whatever else it finds wrong.
 		b := c.server.Use(o.stage(i, i+size), old)
 		c.working()
@@ -126,7 +129,7 @@ func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error)
 		o.staged = wire.AppendParse(b, backend.StatementName(old.ID()), string(text))
 		return i + size, nil
 	}
-	if len(p.byName) >= maxNames {
+	if p.len() >= maxNames {
 		return 0, errTooManyStatements(maxNames)
 	}
 	st, err := c.f.statements.Intern(text, c.plan())
@@ -134,11 +137,7 @@ func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error)
 		return 0, errStatementMemory(size, c.f.statements.Limit())
 	}
 	key := string(name)
-	if p.byName == nil {
-		p.byName = make(map[string]*cache.Statement)
-	}
-	p.byName[key] = st
-	p.peak = max(p.peak, len(p.byName))
+	c.put(key, st)
 	c.working()
 	o.staged = c.server.Prepare(o.stage(i, i+size), key, st)
 	return i + size, nil
@@ -208,7 +207,7 @@ func (c *Client) renamedBind(o *output, i, size int, body []byte) (int, *Error) 
 	}
 	var st *cache.Statement
 	if p != nil {
-		st = p.byName[string(name)]
+		st = p.get(name)
 	}
 	if st == nil {
 		return -1, unknownName(string(name)) // Postgres says that there is none
@@ -239,10 +238,10 @@ func (c *Client) renamedDescribe(o *output, i, size int, name []byte) (int, *Err
 	if c.unsettled() {
 		return i, nil
 	}
-	if p == nil || p.byName[string(name)] == nil {
+	if p == nil || p.get(name) == nil {
 		return -1, unknownName(string(name))
 	}
-	st := p.byName[string(name)]
+	st := p.get(name)
 	c.working()
 	b := c.server.Use(o.stage(i, i+size), st)
 	o.staged = wire.AppendDescribeStatement(b, backend.StatementName(st.ID()))
@@ -260,12 +259,11 @@ func (c *Client) renamedClose(o *output, i, size int, name []byte) (int, *Error)
 		return i, nil
 	}
 	p := c.prepared
-	if p == nil || p.byName[string(name)] == nil {
+	if p == nil || p.get(name) == nil {
 		return -1, unknownName(string(name)) // Postgres says that all is well
 	}
 	key := string(name)
-	st := p.byName[key]
-	delete(p.byName, key)
+	st := p.names.Delete(key)
 	c.dropEmpty()
 	c.working()
 	o.staged = o.stage(i, i+size)
@@ -291,7 +289,7 @@ func (c *Client) renamedQuery(o *output, i, size int, body []byte) (int, *Error)
 	}
 	var st *cache.Statement
 	if c.prepared != nil && !all {
-		st = c.prepared.byName[name]
+		st = c.prepared.get([]byte(name))
 	}
 	if st == nil {
 		if e := unknownName(name); e != nil {
@@ -341,20 +339,40 @@ func (c *Client) statementsOf() *statements {
 	return c.prepared
 }
 
-// dropEmpty gives back the memory of names that are gone: a map never shrinks.
+// get is the statement with a name, nil if there is none.
+func (p *statements) get(name []byte) *cache.Statement {
+	if p.names == nil {
+		return nil
+	}
+	return p.names.Get(name)
+}
+
+// len is the number of names.
+func (p *statements) len() int {
+	if p.names == nil {
+		return 0
+	}
+	return p.names.Len()
+}
+
+// put gives a statement a name that is not taken.
+func (c *Client) put(name string, st *cache.Statement) {
+	p := c.statementsOf()
+	if p.names == nil {
+		p.names = c.f.statements.NewNames()
+	}
+	p.names.Put(name, st)
+}
+
+// dropEmpty gives back the memory of what is empty.
 func (c *Client) dropEmpty() {
 	p := c.prepared
-	switch n := len(p.byName); {
-	case n == 0 && p.unnamed == nil && p.parsed == nil:
+	if p.names != nil && p.names.Len() == 0 {
+		p.names.Close()
+		p.names = nil
+	}
+	if p.names == nil && p.unnamed == nil && p.parsed == nil {
 		c.prepared = nil
-	case n == 0:
-		p.byName, p.peak = nil, 0
-	case p.peak >= 64 && n <= p.peak/4:
-		smaller := make(map[string]*cache.Statement, n)
-		for name, st := range p.byName {
-			smaller[name] = st
-		}
-		p.byName, p.peak = smaller, n
 	}
 }
 
@@ -364,8 +382,8 @@ func (c *Client) Undefine(name string, st *cache.Statement) {
 		c.dropUnnamed()
 		return
 	}
-	if c.prepared != nil && st != nil && c.prepared.byName[name] == st {
-		delete(c.prepared.byName, name)
+	if c.prepared != nil && st != nil && c.prepared.get([]byte(name)) == st {
+		c.prepared.names.Delete(name)
 		c.dropEmpty()
 		c.f.statements.Release(st)
 	}
@@ -373,14 +391,10 @@ func (c *Client) Undefine(name string, st *cache.Statement) {
 
 // Restore implements [backend.Client].
 func (c *Client) Restore(name string, st *cache.Statement) bool {
-	p := c.statementsOf()
-	if p.byName[name] != nil {
+	if c.statementsOf().get([]byte(name)) != nil {
 		return false
 	}
-	if p.byName == nil {
-		p.byName = make(map[string]*cache.Statement)
-	}
-	p.byName[name] = st
+	c.put(name, st)
 	return true
 }
 
@@ -393,20 +407,22 @@ func (c *Client) UndefineAll() {
 	if c.prepared == nil {
 		return
 	}
-	for _, st := range c.prepared.byName {
-		c.f.statements.Release(st)
+	names := c.prepared.names
+	c.prepared = nil
+	if names.Len() > releasedAtOnce {
+		go names.Close() // ends when that is done
+		return
 	}
-	c.prepared.byName = nil
-	c.dropEmpty()
+	names.Close()
 }
 
 // statementPolicy is how many statements servers keep, and for how long.
-func (f *Frontend) statementPolicy() backend.StatementPolicy {
-	g := &f.cfg.Load().General
-	_, limit := pool.StatementLimits(f.cfg.Load())
+func statementPolicy(cfg *config.Config) *backend.StatementPolicy {
+	g := &cfg.General
+	_, limit := pool.StatementLimits(cfg)
 	p := backend.StatementPolicy{Limit: max(limit, 1)}
 	if g.PreparedStatementsTTL != config.Off {
 		p.TTL, p.Jitter = g.PreparedStatementsTTL, g.PreparedStatementsTTLJitter
 	}
-	return p
+	return &p
 }

@@ -44,6 +44,7 @@ type Pool struct {
 	Resolved *backend.Resolved                // start-up parameters of its clients; safe for concurrent use
 
 	counters []backend.Counters // one for each loop, touched by that loop only
+	busy     atomic.Bool        // no server is idle where one was last looked for; changed under mu
 
 	mu         sync.Mutex
 	idle       [][]*backend.Server // per loop, last used at the end
@@ -64,6 +65,7 @@ func newPool(r *Registry, settings config.Pool) *Pool {
 		servers: make(map[*backend.Server]struct{}),
 	}
 	p.settings.Store(&settings)
+	p.busy.Store(true)
 	return p
 }
 
@@ -114,13 +116,9 @@ func (p *Pool) Acquire(w *Waiter) (*backend.Server, error) {
 	return nil, nil
 }
 
-// Available reports whether a server is idle on the loop, so that a client that
-// asks now would most likely get one.
-func (p *Pool) Available(l *loop.Loop) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.waiting.n == 0 && len(p.idle[l.ID()]) > 0
-}
+// Busy reports whether a client that asked for a server now would most likely have to wait.
+// It takes no lock, and so can be behind the truth for a moment.
+func (p *Pool) Busy() bool { return p.busy.Load() }
 
 // Leave takes a waiter out of the queue; false if it is not in it, because it has
 // been granted a server, or refused one, or is about to be.
@@ -142,6 +140,9 @@ func (p *Pool) popLocked(id int) *backend.Server {
 	s := list[len(list)-1]
 	list[len(list)-1] = nil
 	p.idle[id] = list[:len(list)-1]
+	if len(list) == 1 {
+		p.busy.Store(true)
+	}
 	return s
 }
 
@@ -193,6 +194,9 @@ func (p *Pool) Freed(s *backend.Server) {
 	switch {
 	case w == nil:
 		p.idle[l.ID()] = append(p.idle[l.ID()], s)
+		if p.busy.Load() {
+			p.busy.Store(false)
+		}
 		p.mu.Unlock()
 	case w.Loop != l:
 		p.mu.Unlock()

@@ -90,7 +90,7 @@ func (r *rig) client(id uint64, on int) *client {
 }
 
 func (c *client) Granted(s *backend.Server) {
-	s.Take(c, c.id, backend.RecoveryPolicy{}, backend.StatementPolicy{Limit: 10})
+	s.Take(c, c.id, backend.RecoveryPolicy{}, &backend.StatementPolicy{Limit: 10})
 	c.granted <- s
 }
 

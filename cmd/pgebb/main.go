@@ -48,7 +48,9 @@ Signals: SIGINT shuts down gracefully, SIGTERM at once, SIGHUP reloads.
 Exit codes: 0 success, 1 refused configuration or failure, 2 wrong command line.
 `
 
-func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	os.Exit(profiled(func() int { return command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr) }))
+}
 
 // commandLine is what the command line says.
 type commandLine struct {

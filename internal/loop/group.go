@@ -10,8 +10,8 @@ import (
 
 // Thresholds of [Group], in cores' worth of processor time for each loop in use.
 const (
-	saturated = 0.75 // loops that take so much for settle seconds get another
-	relaxed   = 0.50 // one goes when each of the others would take less
+	saturated = 0.85 // loops that take so much for settle seconds get another
+	relaxed   = 0.70 // one goes when each of the others would take less
 	settle    = 2    // seconds in a row before anything changes
 )
 

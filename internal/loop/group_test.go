@@ -13,7 +13,7 @@ func TestALoopMoreIsUsedOnlyWhenThoseInUseAreSaturated(t *testing.T) {
 		"saturated":                      {[]float64{0.9, 0.9}, 2},
 		"both saturated":                 {[]float64{0.9, 0.9, 1.8, 1.8}, 3},
 		"one would do again":             {[]float64{0.9, 0.9, 0.4, 0.4}, 1},
-		"one would do, but only just":    {[]float64{0.9, 0.9, 0.6, 0.6, 0.6}, 2},
+		"one would do, but only just":    {[]float64{0.9, 0.9, 0.8, 0.8, 0.8}, 2},
 		"busy again before one is given": {[]float64{0.9, 0.9, 0.4, 1.2, 0.4, 1.2}, 2},
 	} {
 		used := 1

@@ -81,11 +81,19 @@ func (p *poller) remove(fd int) error {
 // wait blocks for up to timeout milliseconds, for ever when it is negative,
 // and returns how many events there are.
 func (p *poller) wait(timeout int) (int, error) {
-	call := syscall.Syscall6
-	if timeout == 0 {
-		call = syscall.RawSyscall6 // does not block: no need to tell the scheduler
+	// A look first, which needs not be told to the scheduler since it does not block: most of
+	// the time under load there is something, and if not, it may be there by the end of it.
+	n, err := p.call(syscall.RawSyscall6, 0)
+	if n > 0 || err != nil || timeout == 0 {
+		return n, err
 	}
-	n, _, errno := call(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events)),
+	return p.call(syscall.Syscall6, timeout)
+}
+
+type syscall6 func(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err syscall.Errno)
+
+func (p *poller) call(f syscall6, timeout int) (int, error) {
+	n, _, errno := f(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events)),
 		uintptr(len(p.events)), uintptr(timeout), 0, 0)
 	if errno != 0 {
 		if errno == unix.EINTR {
