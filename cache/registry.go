@@ -55,6 +55,9 @@ func (st *Statement) Hash() uint64 { return uint64(st.hash) >> shardBits }
 // the parameters. It must not be changed.
 func (st *Statement) Body() string { return st.body }
 
+// Plan is what else the statement's meaning depends on.
+func (st *Statement) Plan() string { return st.plan.Value() }
+
 // ID makes the name of the statement on servers. It changes with [Registry.Renew], and is
 // never used for anything else.
 func (st *Statement) ID() uint64 { return st.id.Load() }

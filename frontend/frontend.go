@@ -32,6 +32,18 @@ type Classifier interface {
 	// Deallocates reports whether an SQL text is a DEALLOCATE or a DISCARD ALL: of all
 	// prepared statements, or of one.
 	Deallocates(sql []byte) (name string, all, ok bool)
+	// Prepared reports whether the first statement of an SQL text, which may be cut off
+	// at its end, is a PREPARE or an EXECUTE.
+	Prepared(sql []byte) (Prepared, bool)
+}
+
+// Prepared is what an SQL text says of a prepared statement.
+type Prepared struct {
+	Prepares bool   // PREPARE name …; otherwise it is EXECUTE name …, or EXPLAIN … EXECUTE name …
+	Name     string // as Postgres makes it of the identifier
+	From, To int    // sql[From:To] is the identifier
+	End      int    // sql[To:End] is the rest of the statement, up to a semicolon
+	Alone    bool   // there is no other statement in the text
 }
 
 // Options are what a Frontend is made of.
@@ -40,6 +52,7 @@ type Options struct {
 	Registry   *pool.Registry
 	Console    Console
 	Classifier Classifier
+	Splitter   Splitter // nil if everything is to go to the primary that does not ask for another host
 	Log        *slog.Logger
 }
 
@@ -49,6 +62,7 @@ type Frontend struct {
 	registry   *pool.Registry // constant
 	console    Console        // constant
 	classifier Classifier     // constant
+	splitter   Splitter       // constant
 	log        *slog.Logger   // constant
 	keys       *keys
 	auth       *Authenticator
@@ -56,12 +70,14 @@ type Frontend struct {
 	scratch    [][]byte // by loop, and touched by that only: for messages that are put together
 	held       []held   // by loop, and touched by that only
 
-	cfg      atomic.Pointer[config.Config]
-	ids      atomic.Uint64 // of clients; never used twice
-	draining atomic.Bool
-	renaming atomic.Bool // prepared statements have other names on servers
-	policy   atomic.Pointer[backend.StatementPolicy]
-	logins   sync.WaitGroup // goroutines that log in, or serve the console
+	cfg         atomic.Pointer[config.Config]
+	encryption  atomic.Pointer[encryption] // nil if there is none
+	ids         atomic.Uint64              // of clients; never used twice
+	draining    atomic.Bool
+	renaming    atomic.Bool // prepared statements have other names on servers
+	renamingSQL atomic.Bool // and so have those that are prepared by SQL
+	policy      atomic.Pointer[backend.StatementPolicy]
+	logins      sync.WaitGroup // goroutines that log in, or serve the console
 
 	mu        sync.Mutex
 	listeners []*Listener           // guarded by mu
@@ -71,7 +87,7 @@ type Frontend struct {
 // New makes a Frontend; it accepts nobody before Listen.
 func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
-		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, log: o.Log,
+		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 	}
@@ -86,8 +102,10 @@ func New(cfg *config.Config, o Options) *Frontend {
 // Update makes a new configuration the one that logins and clients go by.
 func (f *Frontend) Update(cfg *config.Config) {
 	f.cfg.Store(cfg)
+	f.encryption.Store(newEncryption(cfg.ClientTLS))
 	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
+	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
 	f.policy.Store(statementPolicy(cfg))
 	period := sweepPeriod(cfg)
 	for _, l := range f.loops.Loops() {
@@ -102,20 +120,27 @@ func (f *Frontend) serve(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	defer f.untrack(conn)
+	defer f.untrack(conn) // the one that it is now
 	cfg := f.cfg.Load()
 	if t := cfg.General.ClientLoginTimeout; t != config.Off {
 		_ = conn.SetDeadline(time.Now().Add(t))
 	}
 	setTCP(conn, cfg, f.log)
-	st, err := readStartup(conn)
+	r := &reception{conn: conn, encryption: f.encryption.Load()}
+	st, err := r.readStartup()
+	conn = r.conn
 	if err != nil {
 		f.refuse(conn, st, err)
 		return
 	}
+	st.shield = r.shield
 	if st.Cancel != nil {
 		f.cancel(st.Cancel.PID, st.Cancel.Secret)
 		conn.Close() // nothing is ever written to it
+		return
+	}
+	if cfg.ClientTLS.Required && st.shield == nil && !r.isUnix() {
+		f.refuse(conn, st, errTLSRequired())
 		return
 	}
 	if err := f.auth.Authenticate(conn, st); err != nil {
@@ -167,7 +192,12 @@ func (f *Frontend) refuse(conn net.Conn, st *startup, err error) {
 
 // handOver makes a logged-in connection a client on a loop. The pool counts it.
 func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
-	c := &Client{f: f, pool: p, id: f.ids.Add(1), minor: uint8(st.Minor)}
+	params, role, e := takeRole(st.Params)
+	if e != nil {
+		f.refuse(conn, st, e)
+		return
+	}
+	c := &Client{f: f, pool: p, id: f.ids.Add(1), minor: uint8(st.Minor), role: role}
 	if !f.keys.add(c) {
 		f.refuse(conn, st, errTooManyClients())
 		return
@@ -181,7 +211,6 @@ func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
 		return
 	}
 	l := f.loops.Pick()
-	params := st.Params
 	l.Post(func() {
 		if err := l.Add(&c.Conn); err != nil {
 			f.keys.remove(c)

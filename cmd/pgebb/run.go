@@ -19,7 +19,6 @@ import (
 	"github.com/pgebb/pgebb/frontend"
 	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/memory"
-	"github.com/pgebb/pgebb/parser"
 	"github.com/pgebb/pgebb/pool"
 )
 
@@ -84,7 +83,7 @@ func (p *pooler) start(cfg *config.Config) error {
 	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
 	p.console = p.newConsole()
 	p.frontend = frontend.New(cfg, frontend.Options{
-		Loops: loops, Registry: p.registry, Classifier: parser.Scanner{}, Log: p.log, Console: p.console,
+		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: p.console,
 	})
 	p.registerHolders()
 	return p.frontend.Listen()
