@@ -52,25 +52,3 @@ func (r *Registry) Counters(p *Pool) backend.Counters {
 	}
 	return sum
 }
-
-// EachServer calls f for every server on its loop, one after the other, and returns
-// when that is done. It must not be called on a loop.
-func (r *Registry) EachServer(f func(*Pool, *backend.Server)) {
-	owners := map[*backend.Server]*Pool{}
-	for _, p := range r.Pools() {
-		p.mu.Lock()
-		for s := range p.servers {
-			owners[s] = p
-		}
-		p.mu.Unlock()
-	}
-	for _, l := range r.loops.Loops() {
-		l.Call(func() {
-			l.Each(func(h loop.Handler) {
-				if s, ok := h.(*backend.Server); ok && owners[s] != nil {
-					f(owners[s], s)
-				}
-			})
-		})
-	}
-}
