@@ -14,6 +14,7 @@ type decoder struct {
 	problems Problems
 	repeats  map[string]*repeat // of warnings, by file, key and text
 
+	verify           TLSVerify  // of [general], once that is read
 	broken           bool       // a file could not be read, so much may be missing
 	databases, users []rawTable // what those of the configuration were made of
 }

@@ -11,6 +11,9 @@ type Config struct {
 	TCP       TCP
 	Memory    Memory
 
+	ClientTLS ClientTLS // of the files that General names
+	ServerTLS ServerTLS
+
 	pools    []Pool
 	byLogin  map[login]int // index into pools
 	logins   map[login]Credential
