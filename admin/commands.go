@@ -40,7 +40,7 @@ func prefixed(prefix string, names []string) []string {
 }
 
 // commands are all that the console knows.
-var commands = []Command{
+var commands = append([]Command{
 	{
 		Names: []string{"SHOW POOLS"}, Doc: "One line for each pool: who waits and what its servers do.",
 		Columns: concat(bigint("id"), text("database", "user", "addr"), numeric("port", "shard"), text("role"),
@@ -94,7 +94,7 @@ var commands = []Command{
 	{
 		Names: []string{"SET", "RESET", "BEGIN", "COMMIT", "ROLLBACK"}, Doc: "Accepted, because drivers and tools say it unasked; nothing happens.",
 	},
-}
+}, memoryCommands...)
 
 // find returns the command that a statement is, and what is behind its name.
 func find(statement string) (cmd *Command, tag, rest string) {

@@ -89,6 +89,7 @@ type Sources struct {
 	Stats   interface{ Stats() []StatsRow }
 	Lists   interface{ Lists() Lists }
 	Config  interface{ Settings() []Setting }
+	Memory  MemorySource
 	Control interface {
 		Reload() error
 		Shutdown()

@@ -31,6 +31,7 @@ type Counters struct {
 // Totals count what one server did.
 type Totals struct {
 	Transactions, Queries, Rollbacks, Errors uint64
+	Checks                                   uint64 // health checks
 	Received, Sent                           uint64 // bytes from and to Postgres
 	LastSent, LastReceived                   byte   // message types
 }

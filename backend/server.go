@@ -104,14 +104,17 @@ type Server struct {
 	failed    bool // the last answer was an ErrorResponse without a ReadyForQuery since
 
 	statements   keeps    // that Postgres has, or will have when it has answered
-	records      []record // of the messages in ops that have one, in their order
+	records      records  // see there
 	naming       int      // how many of them define or forget names
 	sealed       int      // how many of these belong to an earlier batch
 	deallocating *record  // what the Query under way is to deallocate
+	dropping     []uint64 // IDs of statements that the batch at hand has parsed a DEALLOCATE of and not executed it
+	injection    []byte   // the ErrorResponse to a Parse of ours ahead of a Query; nil once that is answered
 	made         []byte   // answers of ours that go behind the message at hand
 	checkouts    uint64   // counts Take
 
 	exchange *exchange // messages of our own that are being answered
+	row      []string  // the first row of the answer, if that is wanted
 	cancels  int       // cancel requests under way for it
 	waiting  bool      // clean, but a cancel request is under way
 	deadline *time.Timer
@@ -187,7 +190,10 @@ func (s *Server) TakeErrors() (n uint64) {
 }
 
 // free returns a clean server to its pool.
-func (s *Server) free() {
+func (s *Server) free() { s.freeSince(s.Loop().Now()) }
+
+// freeSince does it as if the server was idle since then.
+func (s *Server) freeSince(since time.Duration) {
 	if s.resync {
 		s.resync = false
 		s.Stats.Resynced++
@@ -199,7 +205,7 @@ func (s *Server) free() {
 	s.holder.Store(0)
 	s.stopDeadline()
 	s.client, s.phase, s.waiting = nil, phaseIdle, false
-	s.Since = s.Loop().Now()
+	s.Since = since
 	s.owner.Freed(s)
 }
 
@@ -288,7 +294,7 @@ func (s *Server) scan(b []byte) error {
 			i += size
 			continue
 		}
-		if !whole && size <= maxWhole && readsBody(typ) {
+		if !whole && size <= maxWhole && (readsBody(typ) || typ == wire.DataRow && s.exchange != nil) {
 			break
 		}
 		body := b[i+wire.HeaderSize : min(i+size, len(b))]
@@ -362,9 +368,8 @@ func (s *Server) end(reason error) {
 	}
 	s.holder.Store(0)
 	s.stopDeadline()
-	if s.exchange != nil {
-		s.exchange = nil
-	}
+	exchange := s.exchange
+	s.exchange = nil
 	if phase == phaseIdle {
 		s.owner.Retiring(s)
 	}
@@ -373,6 +378,9 @@ func (s *Server) end(reason error) {
 		client.ServerLost(s, reason)
 	}
 	s.owner.Lost(s, reason)
+	if exchange != nil && exchange.lost != nil {
+		exchange.lost(reason)
+	}
 }
 
 func (s *Server) stopDeadline() {

@@ -32,6 +32,18 @@ type Classifier interface {
 	// Deallocates reports whether an SQL text is a DEALLOCATE or a DISCARD ALL: of all
 	// prepared statements, or of one.
 	Deallocates(sql []byte) (name string, all, ok bool)
+	// Prepared reports whether the first statement of an SQL text, which may be cut off
+	// at its end, is a PREPARE or an EXECUTE.
+	Prepared(sql []byte) (Prepared, bool)
+}
+
+// Prepared is what an SQL text says of a prepared statement.
+type Prepared struct {
+	Prepares bool   // PREPARE name …; otherwise it is EXECUTE name …, or EXPLAIN … EXECUTE name …
+	Name     string // as Postgres makes it of the identifier
+	From, To int    // sql[From:To] is the identifier
+	End      int    // sql[To:End] is the rest of the statement, up to a semicolon
+	Alone    bool   // there is no other statement in the text
 }
 
 // Options are what a Frontend is made of.
@@ -40,6 +52,7 @@ type Options struct {
 	Registry   *pool.Registry
 	Console    Console
 	Classifier Classifier
+	Splitter   Splitter // nil if everything is to go to the primary that does not ask for another host
 	Log        *slog.Logger
 }
 
@@ -49,19 +62,22 @@ type Frontend struct {
 	registry   *pool.Registry // constant
 	console    Console        // constant
 	classifier Classifier     // constant
+	splitter   Splitter       // constant
 	log        *slog.Logger   // constant
 	keys       *keys
 	auth       *Authenticator
 	statements *cache.Registry
 	scratch    [][]byte // by loop, and touched by that only: for messages that are put together
+	held       []held   // by loop, and touched by that only
 
-	cfg        atomic.Pointer[config.Config]
-	encryption atomic.Pointer[encryption] // nil if there is none
-	ids        atomic.Uint64              // of clients; never used twice
-	draining   atomic.Bool
-	renaming   atomic.Bool // prepared statements have other names on servers
-	policy     atomic.Pointer[backend.StatementPolicy]
-	logins     sync.WaitGroup // goroutines that log in, or serve the console
+	cfg         atomic.Pointer[config.Config]
+	encryption  atomic.Pointer[encryption] // nil if there is none
+	ids         atomic.Uint64              // of clients; never used twice
+	draining    atomic.Bool
+	renaming    atomic.Bool // prepared statements have other names on servers
+	renamingSQL atomic.Bool // and so have those that are prepared by SQL
+	policy      atomic.Pointer[backend.StatementPolicy]
+	logins      sync.WaitGroup // goroutines that log in, or serve the console
 
 	mu        sync.Mutex
 	listeners []*Listener           // guarded by mu
@@ -71,9 +87,9 @@ type Frontend struct {
 // New makes a Frontend; it accepts nobody before Listen.
 func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
-		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, log: o.Log,
+		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
-		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())),
+		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 	}
 	f.auth = NewAuthenticator(cfg)
 	f.Update(cfg)
@@ -89,6 +105,7 @@ func (f *Frontend) Update(cfg *config.Config) {
 	f.encryption.Store(newEncryption(cfg.ClientTLS))
 	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
+	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
 	f.policy.Store(statementPolicy(cfg))
 	period := sweepPeriod(cfg)
 	for _, l := range f.loops.Loops() {
@@ -175,7 +192,12 @@ func (f *Frontend) refuse(conn net.Conn, st *startup, err error) {
 
 // handOver makes a logged-in connection a client on a loop. The pool counts it.
 func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
-	c := &Client{f: f, pool: p, id: f.ids.Add(1), minor: uint8(st.Minor)}
+	params, role, e := takeRole(st.Params)
+	if e != nil {
+		f.refuse(conn, st, e)
+		return
+	}
+	c := &Client{f: f, pool: p, id: f.ids.Add(1), minor: uint8(st.Minor), role: role}
 	if !f.keys.add(c) {
 		f.refuse(conn, st, errTooManyClients())
 		return
@@ -189,7 +211,6 @@ func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
 		return
 	}
 	l := f.loops.Pick()
-	params := st.Params
 	l.Post(func() {
 		if err := l.Add(&c.Conn); err != nil {
 			f.keys.remove(c)
@@ -197,6 +218,7 @@ func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
 			f.log.Warn("client could not be put on a loop", "error", err)
 			return
 		}
+		f.held[l.ID()].arrive(c)
 		c.waiter = pool.Waiter{Grantee: c, Loop: l}
 		c.totals.connected = l.Now()
 		c.begin(params)
@@ -357,6 +379,7 @@ func (f *Frontend) Rebalance(from, to *loop.Loop) {
 				c.gone(err)
 				return
 			}
+			f.held[from.ID()].leave(c)
 			to.Post(func() { c.arrive(to) })
 		})
 	})
@@ -370,6 +393,7 @@ func (c *Client) arrive(l *loop.Loop) {
 		c.Close()
 		return
 	}
+	c.f.held[l.ID()].arrive(c)
 	c.waiter.Loop = l
 	if c.f.draining.Load() {
 		c.bye(errShutdown())

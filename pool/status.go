@@ -15,13 +15,19 @@ type Status struct {
 	Idle, Total int           // servers
 	Connecting  int           // servers that are being connected
 	Failing     bool          // the latest attempt to connect has failed
+	Down        bool          // and there is no server
+	Role        string        // of the host, see [Pool.Role]
+	Ban         *Ban          // nil if the host is not banned
 }
 
 // Status returns what the pool holds now. Any goroutine may call it.
 func (p *Pool) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Status{Waiting: p.waiting.n, Total: len(p.servers), Connecting: p.connecting, Failing: p.failures > 0}
+	s := Status{
+		Waiting: p.waiting.n - p.waiting.probes, Total: len(p.servers), Connecting: p.connecting, Failing: p.failures > 0,
+		Down: p.down.Load(), Role: p.Role(), Ban: p.ban,
+	}
 	if w := p.waiting.first; w != nil {
 		s.MaxWait = max(loop.Now()-w.since, 0)
 	}
@@ -45,26 +51,4 @@ func (r *Registry) Counters(p *Pool) backend.Counters {
 		}
 	}
 	return sum
-}
-
-// EachServer calls f for every server on its loop, one after the other, and returns
-// when that is done. It must not be called on a loop.
-func (r *Registry) EachServer(f func(*Pool, *backend.Server)) {
-	owners := map[*backend.Server]*Pool{}
-	for _, p := range r.Pools() {
-		p.mu.Lock()
-		for s := range p.servers {
-			owners[s] = p
-		}
-		p.mu.Unlock()
-	}
-	for _, l := range r.loops.Loops() {
-		l.Call(func() {
-			l.Each(func(h loop.Handler) {
-				if s, ok := h.(*backend.Server); ok && owners[s] != nil {
-					f(owners[s], s)
-				}
-			})
-		})
-	}
 }

@@ -15,7 +15,7 @@ import (
 // methods of this file.
 func (p *pooler) newConsole() *admin.Console {
 	return admin.New(admin.Sources{
-		Pools: p, Clients: p, Servers: p, Stats: p, Lists: p, Config: p, Control: p, Version: version(),
+		Pools: p, Clients: p, Servers: p, Stats: p, Lists: p, Config: p, Memory: p, Control: p, Version: version(),
 		StatsPeriod: func() time.Duration { return p.cfg.Load().General.StatsPeriod },
 	})
 }

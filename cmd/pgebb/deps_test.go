@@ -46,6 +46,7 @@ var tools = []string{
 	"internal/testcert",
 	"internal/testpg",
 	"internal/withpg",
+	"internal/workload",
 }
 
 // source is a Go file of the module.

@@ -314,8 +314,8 @@ func testNoTLS(t *testing.T, p *testpg.Process) {
 	}
 }
 
-// sum is what Postgres's md5() says of a text.
-func sum(text string) string {
+// md5Of is what Postgres's md5() says of a text.
+func md5Of(text string) string {
 	s := md5.Sum([]byte(text))
 	return hex.EncodeToString(s[:])
 }
@@ -331,10 +331,10 @@ func TestMuchComesThroughTLSAsItIs(t *testing.T) {
 	const text = "SELECT string_agg(md5(i::text), '') FROM generate_series(1, %d) AS i"
 	for _, n := range []int{1, 100, 2_000, 100_000} {
 		got := query(t, c, fmt.Sprintf(text, n))[0]
-		if want := query(t, c, fmt.Sprintf("SELECT md5(s) FROM ("+text+") AS x(s)", n))[0]; sum(got) != want {
+		if want := query(t, c, fmt.Sprintf("SELECT md5(s) FROM ("+text+") AS x(s)", n))[0]; md5Of(got) != want {
 			t.Errorf("a result of %d bytes has changed on its way", len(got))
 		}
-		if back := query(t, c, "SELECT md5('"+got+"')")[0]; back != sum(got) {
+		if back := query(t, c, "SELECT md5('"+got+"')")[0]; back != md5Of(got) {
 			t.Errorf("a query of %d bytes has changed on its way", len(got))
 		}
 	}
