@@ -22,7 +22,8 @@ func TestDatabaseURLs(t *testing.T) {
 	}
 	p, ok := c.FindPool("ann", "app")
 	want := Pool{
-		User: "ann", Database: "app", Host: "db", Port: 5433, Role: "primary", Weight: 255, ServerUser: "u", ServerDatabase: "real", TLSVerify: VerifyPrefer, ServerPasswords: []string{"w"},
+		User: "ann", Database: "app", Host: "db", Port: 5433, Role: "primary", Weight: 255, ServerUser: "u", ServerDatabase: "real",
+		TLSVerify: VerifyPrefer, ServerPasswords: []string{"w"},
 		Size: 7, MinSize: 2, Mode: Session, StatementTimeout: 8 * time.Millisecond, IdleTimeout: 9 * time.Millisecond, ReadOnly: true,
 		ServerLifetime: 10 * time.Millisecond, ServerLifetimeJitter: 11 * time.Millisecond,
 		ConnectTimeout: 5 * time.Second, ConnectAttempts: 1, CheckoutTimeout: 5 * time.Second, RollbackTimeout: 5 * time.Second,
