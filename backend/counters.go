@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"reflect"
 
 	"github.com/pgebb/pgebb/internal/wire"
 )
@@ -25,7 +26,17 @@ type Counters struct {
 	ForceClosed                                uint64 // servers that were closed while Postgres was at work
 	Lost                                       uint64 // servers whose connection ended without our doing
 	CheckoutTimeouts                           uint64
+	Logins                                     uint64 // of clients
+	ClientParses                               uint64 // Parse messages of clients, answered here or sent to Postgres
 	Evictions                                  uint64 // prepared statements that servers were told to close
+}
+
+// Add adds other counters to these.
+func (c *Counters) Add(other *Counters) {
+	sum, part := reflect.ValueOf(c).Elem(), reflect.ValueOf(other).Elem()
+	for i := range part.NumField() {
+		sum.Field(i).SetUint(sum.Field(i).Uint() + part.Field(i).Uint())
+	}
 }
 
 // Totals count what one server did.
@@ -85,7 +96,10 @@ func count(b []byte) (n uint64) {
 // its answer; what is answered here is not sent.
 func (c *Counters) sent(op byte) {
 	switch op {
-	case wire.Parse, opParse, opInjected, opUnnamed, opRedefine:
+	case wire.Parse:
+		c.ParseMessages++
+		c.ClientParses++ // as the client has sent it
+	case opParse, opInjected, opUnnamed, opRedefine:
 		c.ParseMessages++
 	case wire.Bind, opBind:
 		c.BindMessages++

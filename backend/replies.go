@@ -79,6 +79,10 @@ func (s *Server) Settled() bool {
 		!s.copyIn && !s.copyBoth && !s.lost && s.exchange == nil && s.Pending() == 0
 }
 
+// Midway reports whether the client who holds the server has been given only a part of a
+// message.
+func (s *Server) Midway() bool { return s.left > 0 && !s.drop }
+
 // Working reports whether answers are outstanding that are sure to come.
 func (s *Server) Working() bool {
 	return s.ops.len() > s.doubtful || s.copyIn || s.exchange != nil || s.Pending() > 0

@@ -42,6 +42,7 @@ func (d *decoder) config(main, users rawTable, databaseURLs []string) *Config {
 		d.lists(c, main, users)
 	}
 	d.mirroring()
+	c.origins = d.origins
 	c.index()
 	if !d.broken {
 		d.check(c, general)

@@ -18,10 +18,14 @@ import (
 	"github.com/pgebb/pgebb/pool"
 )
 
-// Console serves the clients of the admin database, each in the goroutine of its
-// login, until they leave.
+// Console serves the clients of the databases that are the console's, each in the
+// goroutine of its login, until they leave.
 type Console interface {
-	Serve(conn net.Conn) error
+	// Serve gets a connection whose login is done up to AuthenticationOk. operator is
+	// false for a user who may only look.
+	Serve(conn net.Conn, database string, operator bool) error
+	// Cancel ends what the client with this key waits for.
+	Cancel(pid uint32, secret []byte)
 }
 
 // Classifier knows what a statement means.
@@ -60,6 +64,7 @@ type Frontend struct {
 	draining atomic.Bool
 	renaming atomic.Bool // prepared statements have other names on servers
 	policy   atomic.Pointer[backend.StatementPolicy]
+	disabled disabled       // databases that take no new clients
 	logins   sync.WaitGroup // goroutines that log in, or serve the console
 
 	mu        sync.Mutex
@@ -122,8 +127,12 @@ func (f *Frontend) serve(conn net.Conn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
-	if st.Database == cfg.Admin.Name {
+	if cfg.IsConsole(st.Database) {
 		f.serveConsole(conn, st)
+		return
+	}
+	if f.disabled.has(st.Database) {
+		f.refuse(conn, st, errDisabled(st.Database))
 		return
 	}
 	p := f.registry.Find(st.User, st.Database)
@@ -140,7 +149,7 @@ func (f *Frontend) serve(conn net.Conn) {
 
 func (f *Frontend) serveConsole(conn net.Conn, st *startup) {
 	defer conn.Close()
-	if err := f.console.Serve(conn); err != nil {
+	if err := f.console.Serve(conn, st.Database, st.User == f.cfg.Load().Admin.User); err != nil {
 		f.log.Info("console connection ended", "user", st.User, "error", err)
 	}
 }
@@ -268,18 +277,7 @@ func (f *Frontend) Drain(ctx context.Context) (left int) {
 		}
 		c.releaseIfDone()
 	})
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		if left = f.keys.count(); left == 0 {
-			return 0
-		}
-		select {
-		case <-ctx.Done():
-			return left
-		case <-ticker.C:
-		}
-	}
+	return f.Await(ctx)
 }
 
 // CancelAll cancels what the clients that are left are doing.

@@ -21,6 +21,7 @@ func (c *Client) begin(params []backend.Param) {
 		c.bye(errShutdown())
 		return
 	}
+	c.pool.Counters(c.Loop()).Logins++
 	if c.pool.Greeting() != nil {
 		if set, refused, ok := c.pool.Resolved.Get(params); ok {
 			c.params = set

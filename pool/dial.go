@@ -29,11 +29,14 @@ const (
 // growLocked says how many connections to make now, and counts them as under way, also
 // in the registry: one that is retired waits for all that were counted before.
 func (p *Pool) growLocked(now time.Duration) int {
-	if p.retired || now < p.retryAt {
+	if p.retired || p.held&heldPause != 0 || now < p.retryAt {
 		return 0
 	}
 	c := p.Settings()
-	wanted := max(p.waiting.n, c.MinSize-len(p.servers)) - p.connecting
+	wanted := c.MinSize - len(p.servers) - p.connecting
+	if p.held == 0 {
+		wanted = max(wanted, p.waiting.n-p.connecting)
+	}
 	if p.failures > 0 {
 		wanted = min(wanted, 1-p.connecting) // one at a time until it works again
 	}

@@ -48,6 +48,7 @@ type Registry struct {
 	mu      sync.RWMutex
 	pools   map[key]*Pool
 	byLogin map[login]*Pool
+	holds   map[Scope]hold // for pools to come; guarded by mu
 }
 
 // NewRegistry starts the pools of a configuration, and one goroutine that looks
@@ -56,7 +57,7 @@ func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, 
 	r := &Registry{
 		loops: loops, log: log, tcp: tcp,
 		dialSlots: make(chan struct{}, maxConnectingAll), wake: make(chan struct{}, 1),
-		pools: make(map[key]*Pool), byLogin: make(map[login]*Pool),
+		pools: make(map[key]*Pool), byLogin: make(map[login]*Pool), holds: make(map[Scope]hold),
 		statements: cache.NewRegistry(StatementLimits(cfg)),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -102,6 +103,7 @@ func (r *Registry) Update(cfg *config.Config) {
 		p := old[k]
 		if p == nil {
 			p = newPool(r, c)
+			p.held = r.holdsLocked(&c)
 		} else {
 			p.update(c)
 			delete(old, k)
@@ -181,12 +183,7 @@ func (p *Pool) update(c config.Pool) {
 		old.LockTimeout == c.LockTimeout && old.ReadOnly == c.ReadOnly {
 		return
 	}
-	p.eachServer(func(s *backend.Server) {
-		s.Expires = 0
-		if s.Idle() {
-			s.Retire()
-		}
-	})
+	p.renew()
 }
 
 // retire closes the pool: those who wait are told, servers close when free.
@@ -261,14 +258,14 @@ func (p *Pool) maintain(now time.Duration) (busy bool) {
 	var timedOut []*Waiter
 	var spare []*backend.Server
 	p.mu.Lock()
-	for w := p.waiting.first; w != nil && c.CheckoutTimeout != config.Off && now-w.since >= c.CheckoutTimeout; w = p.waiting.first {
+	for w := p.waiting.first; w != nil && p.held == 0 && c.CheckoutTimeout != config.Off && now-w.since >= c.CheckoutTimeout; w = p.waiting.first {
 		p.waiting.remove(w)
 		timedOut = append(timedOut, w)
 	}
 	timeout := &TimeoutError{Timeout: c.CheckoutTimeout, Size: c.Size, Last: p.lastError}
 	spare = p.spareLocked(c, now)
 	dials := p.growLocked(now)
-	busy = p.waiting.n > 0 || p.failures > 0
+	busy = p.waiting.n > 0 && p.held == 0 || p.failures > 0
 	p.mu.Unlock()
 	for _, w := range timedOut {
 		l := w.Loop
