@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/pgebb/pgebb/internal/leak"
+	"github.com/pgebb/pgebb/internal/memory"
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Check(m)) }
@@ -128,7 +129,7 @@ func (f *fake) Probe(_ context.Context, url string) (time.Duration, error) {
 
 func newConsole(f *fake) *Console {
 	return New(Sources{
-		Pools: f, Clients: f, Servers: f, Stats: f, Lists: f, Config: f, Prepared: f, Databases: f, Users: f, Control: f,
+		Pools: f, Clients: f, Servers: f, Stats: f, Lists: f, Config: f, Memory: f, Prepared: f, Databases: f, Users: f, Control: f,
 		Version: "1.2.3", Instance: "one", StatsPeriod: func() time.Duration { return time.Second },
 	})
 }
@@ -225,3 +226,15 @@ func (o *operator) ask(command string) string {
 }
 
 var errFake = errors.New("it does not work")
+
+func (f *fake) MemoryAccount() (memory.Account, error) {
+	return memory.Account{Lines: []memory.Line{{Name: "rss", Bytes: 100, Doc: "all"}, {Name: "rss/ledger/clients", Bytes: 10, Items: 2, Limit: 50, Doc: "clients"}}}, nil
+}
+
+func (f *fake) ClientMemory() []ConnMemory {
+	return []ConnMemory{{ID: 41, Database: "app", User: "ann", Addr: "10.0.0.9", Port: 40000, Used: 1, Allocated: 2, Statements: 3, Total: 4}}
+}
+
+func (f *fake) ServerMemory() []ConnMemory {
+	return []ConnMemory{{ID: 7, Database: "app", User: "ann", Addr: "10.0.0.5", Port: 5432, PID: 99, Used: 1, Allocated: 2, Statements: 3, Total: 4}}
+}

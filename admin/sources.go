@@ -174,6 +174,7 @@ type Sources struct {
 	Stats     interface{ Stats() []StatsRow }
 	Lists     interface{ Lists() Lists }
 	Config    interface{ Settings() []Setting }
+	Memory    MemorySource
 	Prepared  interface{ Prepared() []PreparedRow }
 	Databases interface{ Databases() []DatabaseRow }
 	Users     interface{ Users() []string }

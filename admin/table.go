@@ -59,6 +59,8 @@ func show(v any) *string {
 		s = x
 	case int:
 		s = strconv.Itoa(x)
+	case int64:
+		s = strconv.FormatInt(x, 10)
 	case uint64:
 		s = strconv.FormatUint(x, 10)
 	case bool:

@@ -3,7 +3,6 @@ package backend
 import (
 	"slices"
 	"strings"
-	"unique"
 )
 
 // Param is one run-time parameter of Postgres by name, as it stands in a
@@ -16,7 +15,7 @@ type Param struct {
 // equal (==) if and only if they hold the same, and a thousand clients with
 // the same settings share one. The zero value is the empty set.
 type Set struct {
-	h unique.Handle[string] // name NUL value NUL …, by name
+	t *setText
 }
 
 // MakeSet returns the set of the given parameters. Of several with the same
@@ -60,7 +59,7 @@ func intern(sorted []Param) Set {
 		b.WriteString(p.Value)
 		b.WriteByte(0)
 	}
-	return Set{unique.Make(b.String())}
+	return Set{sets.intern(b.String())}
 }
 
 // Params returns what the set holds, ordered by name, in a slice of the
@@ -69,7 +68,7 @@ func (s Set) Params() []Param {
 	if s == (Set{}) {
 		return nil
 	}
-	fields := strings.Split(s.h.Value(), "\x00")
+	fields := strings.Split(s.t.text, "\x00")
 	params := make([]Param, 0, len(fields)/2)
 	for i := 0; i+1 < len(fields); i += 2 {
 		params = append(params, Param{fields[i], fields[i+1]})
@@ -107,7 +106,7 @@ func (s Set) Len() int {
 	if s == (Set{}) {
 		return 0
 	}
-	return len(s.h.Value())
+	return len(s.t.text)
 }
 
 // change is what must be done to a session that has the set "from" to make it
@@ -175,12 +174,15 @@ var reportOnly = map[string]bool{
 // a client is told at its own. It is immutable.
 type Greeting struct {
 	Params []Param
-	base   Set // of Params
+	base   Set   // of Params
+	size   int64 // what it takes in bytes
 }
 
 // NewGreeting makes a greeting of what was reported.
 func NewGreeting(params []Param) *Greeting {
-	return &Greeting{Params: params, base: MakeSet(params)}
+	g := &Greeting{Params: params, base: MakeSet(params)}
+	g.size = g.cost()
+	return g
 }
 
 // Normalize returns the set without what every session has from the start.
@@ -219,5 +221,5 @@ func (s Set) Key() string {
 	if s == (Set{}) {
 		return ""
 	}
-	return s.h.Value()
+	return s.t.text
 }

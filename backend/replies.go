@@ -158,6 +158,9 @@ func (s *Server) answer(typ byte, body []byte) (forward bool, err error) {
 		s.settle()
 	}
 	first := s.ops.first()
+	if first == opOurQuery || first == opOurSync && typ == wire.ReadyForQuery {
+		return false, s.ourAnswer(first, typ, body)
+	}
 	switch typ {
 	case wire.DataRow, wire.CopyData, wire.ParameterDescription, wire.FunctionCallResponse, wire.CopyOutResponse, wire.CopyDone:
 	case wire.ParseComplete, wire.BindComplete, wire.CloseComplete:
@@ -174,6 +177,11 @@ func (s *Server) answer(typ byte, body []byte) (forward bool, err error) {
 			s.popOp()
 		}
 	case wire.ErrorResponse:
+		if s.oursFails(first) {
+			s.injectionFailed(body)
+			s.skip()
+			return false, nil
+		}
 		s.stale(first, body)
 		renamed := s.renamedError(first, body)
 		s.failedAnswer(first)
@@ -202,6 +210,9 @@ func (s *Server) popOp() {
 
 // command reads the tag of a CommandComplete.
 func (s *Server) command(tag []byte) {
+	if s.ops.first() == opPrepare {
+		s.records.first().st = nil // nothing takes that back
+	}
 	s.Stats.command(tag, s.copyIn)
 	if s.copyIn {
 		s.copyIn = false
@@ -237,8 +248,11 @@ func (s *Server) failedAnswer(first byte) {
 		s.ops.dropCopyEnd()
 	}
 	switch first {
-	case wire.Query, wire.FunctionCall, wire.Sync:
+	case wire.Query, wire.FunctionCall, wire.Sync, opQuery:
 		// Its ReadyForQuery follows.
+	case opPrepare:
+		s.undo(first, *s.records.first())
+		s.records.first().st = nil
 	case 0:
 		// Nobody asked: a farewell, and the end of the stream comes next.
 	default:
@@ -276,13 +290,18 @@ func (s *Server) settle() {
 // ready follows a ReadyForQuery.
 func (s *Server) ready(first byte, body []byte) error {
 	if len(body) != 1 {
-		return errors.New("ReadyForQuery without a status")
+		return errNoStatus
 	}
 	s.readyForQuery(body[0])
+	s.dropping = nil
 	switch first {
 	case doubtfulSync:
 		s.doubtful--
 		s.skipping = false
+		s.popOp()
+	case opQuery, opPrepare:
+		s.injection = nil
+		s.popRecord(first)
 		s.popOp()
 	case wire.Query, wire.FunctionCall, wire.Sync:
 		s.popOp()
@@ -307,6 +326,9 @@ func (s *Server) readyForQuery(status byte) {
 	}
 }
 
+// errNoStatus says that a server does not keep to the protocol.
+var errNoStatus = errors.New("ReadyForQuery without a status")
+
 // Failed reports whether the last thing that Postgres said was an ErrorResponse.
 func (s *Server) Failed() bool { return s.failed }
 
@@ -319,7 +341,7 @@ func (s *Server) answerUncounted(typ byte, body []byte) error {
 	switch typ {
 	case wire.ReadyForQuery:
 		if len(body) != 1 {
-			return errors.New("ReadyForQuery without a status")
+			return errNoStatus
 		}
 		s.readyForQuery(body[0])
 	case wire.CommandComplete:

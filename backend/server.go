@@ -104,10 +104,12 @@ type Server struct {
 	failed    bool // the last answer was an ErrorResponse without a ReadyForQuery since
 
 	statements   keeps    // that Postgres has, or will have when it has answered
-	records      []record // of the messages in ops that have one, in their order
+	records      records  // see there
 	naming       int      // how many of them define or forget names
 	sealed       int      // how many of these belong to an earlier batch
 	deallocating *record  // what the Query under way is to deallocate
+	dropping     []uint64 // IDs of statements that the batch at hand has parsed a DEALLOCATE of and not executed it
+	injection    []byte   // the ErrorResponse to a Parse of ours ahead of a Query; nil once that is answered
 	made         []byte   // answers of ours that go behind the message at hand
 	checkouts    uint64   // counts Take
 

@@ -23,9 +23,6 @@ func (d *decoder) checkGeneral(c *Config, raw rawTable) {
 		d.problem(raw.placeOf("unix_socket_dir"), "general.unix_socket_dir", "",
 			"%s is longer than the %d bytes that a Unix socket's path may have", path, maxsocketPath)
 	}
-	if m := g.PreparedStatements; m == "extended_anonymous" || m == "full" {
-		d.warn(raw.placeOf("prepared_statements"), "general.prepared_statements", "%q is not implemented yet, so extended is used", m)
-	}
 	if _, ok := parseLevel(g.LogLevel); !ok {
 		d.warn(raw.placeOf("log_level"), "general.log_level", "%q has none of %s for everything, so info is used%s",
 			g.LogLevel, strings.Join(logLevels, ", "), didYouMean(g.LogLevel, logLevels))

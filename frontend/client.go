@@ -54,11 +54,11 @@ type Client struct {
 	params backend.Set     // its run-time parameters, as Postgres spells them
 	start  *opening        // nil after the start
 	last   *Error          // what it will be told when all before it is answered, and then closed
-	held   []byte          // input that cannot be dealt with yet
+	held   []byte          // input that cannot be dealt with yet; changed by hold
 	left   int             // bytes still to come of a message that is streamed past
 
 	prepared  *statements // nil if it has no prepared statements
-	collected []byte      // the start of a Parse that is read as a whole; nil if none is
+	collected []byte      // the start of a Parse that is read as a whole; nil if none is; changed by collecting
 
 	id     uint64
 	key    uint32  // the process id that it was told, for cancel requests
@@ -140,7 +140,9 @@ func (c *Client) Readable() {
 	}
 	c.totals.received += uint64(n)
 	c.pool.Counters(c.Loop()).Received += uint64(n)
-	c.held = nil
+	if kept > 0 {
+		c.hold(nil)
+	}
 	c.take(buf[:kept+n])
 	if more {
 		c.Resume()
@@ -152,7 +154,7 @@ func (c *Client) collectMore() {
 	have := len(c.collected)
 	_, size := wire.Header(c.collected)
 	if have == cap(c.collected) {
-		c.collected = append(make([]byte, 0, min(size, 2*have)), c.collected...)
+		c.collecting(append(make([]byte, 0, min(size, 2*have)), c.collected...))
 	}
 	n, more, err := c.Read(c.collected[have:cap(c.collected)])
 	if err != nil {
@@ -164,7 +166,7 @@ func (c *Client) collectMore() {
 	c.collected = c.collected[:have+n]
 	if len(c.collected) == size {
 		b := c.collected
-		c.collected = nil
+		c.collecting(nil)
 		c.take(b)
 	}
 	if more {
@@ -204,14 +206,14 @@ func (c *Client) take(b []byte) {
 		return
 	}
 	if used < len(b) {
-		c.held = append(make([]byte, 0, len(b)-used), b[used:]...)
+		c.hold(append(make([]byte, 0, len(b)-used), b[used:]...))
 	}
 }
 
 // proceed goes on with input that was held, and then with what can be read.
 func (c *Client) proceed() {
 	if b := c.held; b != nil {
-		c.held = nil
+		c.hold(nil)
 		c.take(b)
 	}
 	c.Resume()
@@ -235,7 +237,7 @@ func (c *Client) discard() {
 // ended is called at the end of the client's stream.
 func (c *Client) ended(err error) {
 	if errors.Is(err, io.EOF) {
-		c.held = nil // what was cut off is lost
+		c.hold(nil) // what was cut off is lost
 		c.goodbye(err)
 		return
 	}
@@ -336,7 +338,7 @@ func (c *Client) bye(e *Error) {
 // its own.
 func (c *Client) leave() {
 	c.letGo(c.cut())
-	c.held = nil
+	c.hold(nil)
 	c.state = stateLeaving
 	if c.Pending() == 0 {
 		if err := c.EndWrite(); err != nil {
@@ -355,9 +357,12 @@ func (c *Client) gone(reason error) {
 	}
 	c.letGo(c.cut())
 	c.state = stateGone
-	c.held, c.start, c.collected = nil, nil, nil
+	c.start = nil
+	c.hold(nil)
+	c.collecting(nil)
 	c.UndefineAll()
 	l := c.Loop()
+	c.f.held[l.ID()].leave(c)
 	c.Close()
 	c.f.left(c, l, reason)
 }

@@ -254,7 +254,7 @@ func errSASL(reason error) *Error {
 // errStatementMemory refuses a statement that there is no room for.
 func errStatementMemory(size int, limit int64) *Error {
 	return &Error{
-		Severity: severityFatal, Code: "53200", Message: "out of memory for prepared statements",
+		Severity: severityError, Code: "53200", Message: "out of memory for prepared statements",
 		Detail: fmt.Sprintf("A statement of %d bytes would exceed prepared_statements_memory_limit (%d bytes).", size, limit),
 		Hint:   "Close statements that are not needed, or raise prepared_statements_memory_limit.",
 	}
@@ -263,16 +263,35 @@ func errStatementMemory(size int, limit int64) *Error {
 // errTooManyStatements refuses one statement too many of one client.
 func errTooManyStatements(limit int) *Error {
 	return &Error{
-		Severity: severityFatal, Code: "53400", Message: "too many prepared statements",
+		Severity: severityError, Code: "53400", Message: "too many prepared statements",
 		Detail: fmt.Sprintf("A client may have %d prepared statements.", limit),
 		Hint:   "Close statements that are not needed.",
+	}
+}
+
+// errSQLByProtocol refuses what would have to be given another name when it is executed, not
+// when it is parsed.
+func errSQLByProtocol() *Error {
+	return &Error{
+		Severity: severityError, Code: "0A000", Message: "SQL's PREPARE, EXECUTE and DEALLOCATE cannot be parsed as statements in transaction pooling",
+		Hint: "Send them in the simple protocol, that is as a query without parameters.",
+	}
+}
+
+// errPreparedBySQL refuses to bind a statement of SQL's PREPARE in the middle of a batch, on a
+// server that lacks it.
+func errPreparedBySQL(name string) *Error {
+	return &Error{
+		Severity: severityError, Code: "0A000", Message: fmt.Sprintf("prepared statement %q cannot be used here", name),
+		Detail: "It was prepared by SQL on another server, where the PREPARE cannot be repeated within a batch of messages.",
+		Hint:   "Use EXECUTE, or send a Sync before.",
 	}
 }
 
 // errReservedName refuses a name that is pgebb's on servers.
 func errReservedName(name string) *Error {
 	return &Error{
-		Severity: severityFatal, Code: "42939", Message: fmt.Sprintf("prepared statement %q does not exist", name),
+		Severity: severityError, Code: "42939", Message: fmt.Sprintf("prepared statement %q does not exist", name),
 		Detail: "Names that begin with __pgebb_ are pgebb's own.",
 	}
 }

@@ -36,6 +36,18 @@ type Classifier interface {
 	// Deallocates reports whether an SQL text is a DEALLOCATE or a DISCARD ALL: of all
 	// prepared statements, or of one.
 	Deallocates(sql []byte) (name string, all, ok bool)
+	// Prepared reports whether the first statement of an SQL text, which may be cut off
+	// at its end, is a PREPARE or an EXECUTE.
+	Prepared(sql []byte) (Prepared, bool)
+}
+
+// Prepared is what an SQL text says of a prepared statement.
+type Prepared struct {
+	Prepares bool   // PREPARE name …; otherwise it is EXECUTE name …, or EXPLAIN … EXECUTE name …
+	Name     string // as Postgres makes it of the identifier
+	From, To int    // sql[From:To] is the identifier
+	End      int    // sql[To:End] is the rest of the statement, up to a semicolon
+	Alone    bool   // there is no other statement in the text
 }
 
 // Options are what a Frontend is made of.
@@ -58,14 +70,16 @@ type Frontend struct {
 	auth       *Authenticator
 	statements *cache.Registry
 	scratch    [][]byte // by loop, and touched by that only: for messages that are put together
+	held       []held   // by loop, and touched by that only
 
-	cfg      atomic.Pointer[config.Config]
-	ids      atomic.Uint64 // of clients; never used twice
-	draining atomic.Bool
-	renaming atomic.Bool // prepared statements have other names on servers
-	policy   atomic.Pointer[backend.StatementPolicy]
-	disabled disabled       // databases that take no new clients
-	logins   sync.WaitGroup // goroutines that log in, or serve the console
+	cfg         atomic.Pointer[config.Config]
+	ids         atomic.Uint64 // of clients; never used twice
+	draining    atomic.Bool
+	renaming    atomic.Bool // prepared statements have other names on servers
+	renamingSQL atomic.Bool // and so have those that are prepared by SQL
+	policy      atomic.Pointer[backend.StatementPolicy]
+	disabled    disabled       // databases that take no new clients
+	logins      sync.WaitGroup // goroutines that log in, or serve the console
 
 	mu        sync.Mutex
 	listeners []*Listener           // guarded by mu
@@ -77,7 +91,7 @@ func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
 		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
-		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())),
+		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 	}
 	f.auth = NewAuthenticator(cfg)
 	f.Update(cfg)
@@ -92,6 +106,7 @@ func (f *Frontend) Update(cfg *config.Config) {
 	f.cfg.Store(cfg)
 	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
+	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
 	f.policy.Store(statementPolicy(cfg))
 	period := sweepPeriod(cfg)
 	for _, l := range f.loops.Loops() {
@@ -197,6 +212,7 @@ func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
 			f.log.Warn("client could not be put on a loop", "error", err)
 			return
 		}
+		f.held[l.ID()].arrive(c)
 		c.waiter = pool.Waiter{Grantee: c, Loop: l}
 		c.totals.connected = l.Now()
 		c.begin(params)
@@ -346,6 +362,7 @@ func (f *Frontend) Rebalance(from, to *loop.Loop) {
 				c.gone(err)
 				return
 			}
+			f.held[from.ID()].leave(c)
 			to.Post(func() { c.arrive(to) })
 		})
 	})
@@ -359,6 +376,7 @@ func (c *Client) arrive(l *loop.Loop) {
 		c.Close()
 		return
 	}
+	c.f.held[l.ID()].arrive(c)
 	c.waiter.Loop = l
 	if c.f.draining.Load() {
 		c.bye(errShutdown())

@@ -113,6 +113,13 @@ func (k *keys) count() int {
 	return k.clients.Len()
 }
 
+// bytes is what the table of clients takes.
+func (k *keys) bytes() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.clients.Bytes()
+}
+
 // cancel cancels what the client with a key is doing, and returns when the request
 // has been dealt with. Without such a client, or when it is doing nothing, nothing
 // happens.

@@ -189,12 +189,12 @@ func (c *Client) reject(typ byte, e *Error) {
 // rejectHeld does that for the request at the head of what is held.
 func (c *Client) rejectHeld(e *Error) {
 	b := c.held
-	c.held = nil
+	c.hold(nil)
 	c.state = stateIdle
 	typ, size := wire.Header(b)
 	c.reject(typ, e)
 	if rest := c.skipMessage(b, 0, size); rest < len(b) {
-		c.held = b[rest:]
+		c.hold(append([]byte(nil), b[rest:]...))
 	}
 	c.proceed()
 }

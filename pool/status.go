@@ -58,32 +58,3 @@ func (r *Registry) AllCounters() map[*Pool]*backend.Counters {
 	}
 	return sums
 }
-
-// EachServer calls f for every server on its loop, one after the other, and returns
-// when that is done. It must not be called on a loop. What it costs depends on how many
-// servers there are, not on how many clients. A server that is being moved from one loop
-// to another is left out.
-func (r *Registry) EachServer(f func(*Pool, *backend.Server)) {
-	type owned struct {
-		p *Pool
-		s *backend.Server
-	}
-	var all []owned
-	for _, p := range r.Pools() {
-		p.mu.Lock()
-		for s := range p.servers {
-			all = append(all, owned{p, s})
-		}
-		p.mu.Unlock()
-	}
-	for _, l := range r.loops.Loops() {
-		l.Call(func() {
-			for i, o := range all {
-				if o.s != nil && o.s.Loop() == l {
-					f(o.p, o.s)
-					all[i].s = nil // another loop may be next in its life
-				}
-			}
-		})
-	}
-}

@@ -45,6 +45,7 @@ var tools = []string{
 	"internal/leak",
 	"internal/testpg",
 	"internal/withpg",
+	"internal/workload",
 }
 
 // source is a Go file of the module.

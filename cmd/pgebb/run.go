@@ -19,21 +19,22 @@ import (
 	"github.com/pgebb/pgebb/frontend"
 	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/memory"
-	"github.com/pgebb/pgebb/parser"
 	"github.com/pgebb/pgebb/pool"
 )
 
 // pooler is the running program.
 type pooler struct {
-	src      config.Source
-	log      *slog.Logger
-	cfg      atomic.Pointer[config.Config]
-	loops    *loop.Group
-	registry *pool.Registry
-	frontend *frontend.Frontend
-	console  *admin.Console
-	reclaim  *memory.Reclaimer
-	started  time.Time
+	src        config.Source
+	log        *slog.Logger
+	cfg        atomic.Pointer[config.Config]
+	loops      *loop.Group
+	registry   *pool.Registry
+	frontend   *frontend.Frontend
+	console    *admin.Console
+	ledger     memory.Ledger
+	accountant *memory.Accountant
+	reclaim    *memory.Reclaimer
+	started    time.Time
 
 	reloading sync.Mutex
 	shutdown  chan admin.Shutdown // asked for by the console; one place
@@ -52,6 +53,7 @@ func run(src config.Source, stderr io.Writer) int {
 		log.Warn(p.String())
 	}
 	limitHugePages(cfg, log)
+	memory.LimitArenas(mallocArenas)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	p := &pooler{src: src, log: log, shutdown: make(chan admin.Shutdown, 1), started: time.Now(), instance: instance()}
@@ -63,13 +65,17 @@ func run(src config.Source, stderr io.Writer) int {
 	var background sync.WaitGroup
 	background.Go(func() { p.reclaim.Run(ctx) })
 	background.Go(func() { p.console.Run(ctx) })
+	if os.Getenv(verifyVariable) == "all" {
+		background.Go(func() { p.verify(ctx) })
+	}
 	defer func() { stop(); background.Wait() }()
 	return p.serve(signals)
 }
 
 func (p *pooler) start(cfg *config.Config) error {
 	p.cfg.Store(cfg)
-	p.reclaim = memory.NewReclaimer(uint64(cfg.Memory.TrimThreshold), cfg.Memory.TrimInterval)
+	p.accountant = memory.NewAccountant(&p.ledger)
+	p.reclaim = memory.NewReclaimer(uint64(cfg.Memory.TrimThreshold), cfg.Memory.TrimInterval, p.accountant)
 	loops, err := loop.NewGroup(cfg.General.Workers, func(from, to *loop.Loop) { p.frontend.Rebalance(from, to) })
 	if err != nil {
 		return err
@@ -78,8 +84,9 @@ func (p *pooler) start(cfg *config.Config) error {
 	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
 	p.console = p.newConsole()
 	p.frontend = frontend.New(cfg, frontend.Options{
-		Loops: loops, Registry: p.registry, Classifier: parser.Scanner{}, Log: p.log, Console: operators{p},
+		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: operators{p},
 	})
+	p.registerHolders()
 	return p.frontend.Listen()
 }
 
@@ -153,6 +160,9 @@ func (p *pooler) end(left int) int {
 	closing, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
 	p.registry.Close(closing)
+	if os.Getenv(verifyVariable) == "all" {
+		p.mustVerify()
+	}
 	p.loops.Stop()
 	p.log.Info("pgebb has shut down")
 	return exitOK

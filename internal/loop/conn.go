@@ -146,6 +146,7 @@ func (c *Conn) keep(p []byte) {
 	if c.out == nil {
 		c.out = l.chunks.get(len(p))
 		l.pending.Add(int64(cap(c.out.b)))
+		l.pendingChunks++
 	}
 	before := cap(c.out.b)
 	c.out.b = append(c.out.b, p...)
@@ -175,6 +176,7 @@ func (c *Conn) dropPending() {
 	}
 	l := c.loop.Load()
 	l.pending.Add(-int64(cap(c.out.b)))
+	l.pendingChunks--
 	l.chunks.put(c.out)
 	c.out = nil
 }

@@ -29,17 +29,18 @@ type Loop struct {
 	inbox []func() // guarded by mu
 
 	// The rest belongs to the loop's goroutine.
-	buf      []byte
-	conns    []*Conn // by file descriptor
-	live     int     // connections in conns
-	gen      uint32
-	again    []*Conn // to go on with before waiting
-	chunks   chunks
-	now      time.Duration
-	onTick   []func(now time.Duration)
-	nextTick time.Duration
-	trimmed  time.Duration
-	stopped  bool
+	buf           []byte
+	conns         []*Conn // by file descriptor
+	live          int     // connections in conns
+	gen           uint32
+	again         []*Conn // to go on with before waiting
+	chunks        chunks
+	pendingChunks int // of all connections
+	now           time.Duration
+	onTick        []func(now time.Duration)
+	nextTick      time.Duration
+	trimmed       time.Duration
+	stopped       bool
 }
 
 // epoch is what [Loop.Now] counts from.
