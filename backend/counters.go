@@ -42,6 +42,7 @@ func (c *Counters) Add(other *Counters) {
 // Totals count what one server did.
 type Totals struct {
 	Transactions, Queries, Rollbacks, Errors uint64
+	Checks                                   uint64 // health checks
 	Received, Sent                           uint64 // bytes from and to Postgres
 	LastSent, LastReceived                   byte   // message types
 }

@@ -32,8 +32,8 @@ func (m *Memory) Add(o Memory) {
 func (s *Server) Memory() Memory {
 	m := Memory{
 		Object:     memory.SizeOf(unsafe.Sizeof(*s)) + memory.SizeOf(len(s.secret)) + s.Greeting.size,
-		Used:       int64(len(s.held) + len(s.made)),
-		Buffers:    memory.SizeOf(cap(s.held)) + memory.SizeOf(cap(s.made)),
+		Used:       int64(len(s.held) + len(s.made) + len(s.injection)),
+		Buffers:    memory.SizeOf(cap(s.held)) + memory.SizeOf(cap(s.made)) + memory.SizeOf(cap(s.injection)),
 		Queue:      memory.SizeOf(cap(s.records.q) * int(unsafe.Sizeof(record{}))),
 		Statements: s.statements.table.Bytes() + int64(s.statements.len())*int64(unsafe.Sizeof(kept{})),
 	}

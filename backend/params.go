@@ -173,16 +173,35 @@ var reportOnly = map[string]bool{
 // Greeting is what a server reported at its login, in its order, and so what
 // a client is told at its own. It is immutable.
 type Greeting struct {
-	Params []Param
-	base   Set   // of Params
-	size   int64 // what it takes in bytes
+	Params   []Param
+	base     Set   // of Params
+	settable Set   // base without what nobody can set
+	size     int64 // what it takes in bytes
 }
 
 // NewGreeting makes a greeting of what was reported.
 func NewGreeting(params []Param) *Greeting {
 	g := &Greeting{Params: params, base: MakeSet(params)}
+	g.settable = MakeSet(slices.DeleteFunc(slices.Clone(params), func(p Param) bool { return reportOnly[p.Name] }))
 	g.size = g.cost()
 	return g
+}
+
+// Alike reports whether sessions of both begin with the same settings, so that a [Set]
+// means the same for both.
+func (g *Greeting) Alike(o *Greeting) bool { return g.settable == o.settable }
+
+// Adopt is the set that makes a session with this greeting what the set s makes of one
+// with another.
+func (g *Greeting) Adopt(s Set, of *Greeting) Set {
+	if g.Alike(of) {
+		return s
+	}
+	want := of.settable.Params()
+	for _, p := range s.Params() {
+		want = put(want, p)
+	}
+	return g.Normalize(intern(want))
 }
 
 // Normalize returns the set without what every session has from the start.

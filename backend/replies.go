@@ -88,6 +88,10 @@ func (s *Server) Working() bool {
 	return s.ops.len() > s.doubtful || s.copyIn || s.exchange != nil || s.Pending() > 0
 }
 
+// BetweenBatches reports whether what is sent next is not a part of something that has
+// begun.
+func (s *Server) BetweenBatches() bool { return !s.open && !s.skipping && !s.copyIn && s.left == 0 }
+
 // Unsure reports that only a probe can tell whether Postgres has answered
 // everything, and that this is the moment for it: nothing but doubtful Syncs can be
 // unanswered, and Postgres is not skipping anything.

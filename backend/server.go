@@ -114,6 +114,7 @@ type Server struct {
 	checkouts    uint64   // counts Take
 
 	exchange *exchange // messages of our own that are being answered
+	row      []string  // the first row of the answer, if that is wanted
 	cancels  int       // cancel requests under way for it
 	waiting  bool      // clean, but a cancel request is under way
 	deadline *time.Timer
@@ -184,7 +185,10 @@ func (s *Server) TakeErrors() (n uint64) {
 }
 
 // free returns a clean server to its pool.
-func (s *Server) free() {
+func (s *Server) free() { s.freeSince(s.Loop().Now()) }
+
+// freeSince does it as if the server was idle since then.
+func (s *Server) freeSince(since time.Duration) {
 	if s.resync {
 		s.resync = false
 		s.Stats.Resynced++
@@ -196,7 +200,7 @@ func (s *Server) free() {
 	s.holder.Store(0)
 	s.stopDeadline()
 	s.client, s.phase, s.waiting = nil, phaseIdle, false
-	s.Since = s.Loop().Now()
+	s.Since = since
 	s.owner.Freed(s)
 }
 
@@ -285,7 +289,7 @@ func (s *Server) scan(b []byte) error {
 			i += size
 			continue
 		}
-		if !whole && size <= maxWhole && readsBody(typ) {
+		if !whole && size <= maxWhole && (readsBody(typ) || typ == wire.DataRow && s.exchange != nil) {
 			break
 		}
 		body := b[i+wire.HeaderSize : min(i+size, len(b))]
@@ -359,9 +363,8 @@ func (s *Server) end(reason error) {
 	}
 	s.holder.Store(0)
 	s.stopDeadline()
-	if s.exchange != nil {
-		s.exchange = nil
-	}
+	exchange := s.exchange
+	s.exchange = nil
 	if phase == phaseIdle {
 		s.owner.Retiring(s)
 	}
@@ -370,6 +373,9 @@ func (s *Server) end(reason error) {
 		client.ServerLost(s, reason)
 	}
 	s.owner.Lost(s, reason)
+	if exchange != nil && exchange.lost != nil {
+		exchange.lost(reason)
+	}
 }
 
 func (s *Server) stopDeadline() {

@@ -17,8 +17,8 @@ type Config struct {
 	pools    []Pool
 	byLogin  map[login]int // index into pools
 	logins   map[login]Credential
-	anyLogin map[string]Credential // by user alone
-	hosts    map[string]*Database  // that serve each database
+	anyLogin map[string]Credential  // by user alone
+	hosts    map[string][]*Database // that serve each database
 }
 
 // login is what a client names.
@@ -28,7 +28,7 @@ type login struct{ user, database string }
 // leave it to [general].
 type Database struct {
 	Name                 string         `toml:"name" required:"yes" status:"implemented" doc:"name that clients use"`
-	Role                 string         `toml:"role" default:"primary" values:"primary|replica|auto" status:"implemented" doc:"what the host is; at present one primary serves everything, auto counts as primary, and a replica serves only a database without primary"`
+	Role                 string         `toml:"role" default:"primary" values:"primary|replica|auto" status:"implemented" doc:"what the host is: writes go to the primary, reads to replicas too; auto finds out, also when a replica is promoted"`
 	Host                 string         `toml:"host" required:"yes" status:"implemented" doc:"where Postgres is: a name, an address, or the folder of its Unix socket"`
 	Port                 int            `toml:"port" default:"5432" min:"1" max:"65535" status:"implemented" doc:"port of Postgres"`
 	Shard                int            `toml:"shard" default:"0" status:"refused" doc:"number of the shard; pgebb does not shard, so there is only 0"`
@@ -45,7 +45,7 @@ type Database struct {
 	ServerLifetime       *time.Duration `toml:"server_lifetime" unit:"ms" status:"implemented" doc:"overrides server_lifetime"`
 	ServerLifetimeJitter *time.Duration `toml:"server_lifetime_jitter" unit:"ms" status:"implemented" doc:"overrides server_lifetime_jitter"`
 	ReshardingOnly       bool           `toml:"resharding_only" default:"false" status:"refused" doc:"host that only resharding uses"`
-	LBWeight             int            `toml:"lb_weight" default:"255" max:"255" status:"ignored" planned:"yes" doc:"share of the reads that the host gets"`
+	LBWeight             int            `toml:"lb_weight" default:"255" max:"255" status:"implemented" doc:"share of the reads that the host gets with load_balancing_strategy = weighted_round_robin, compared with the other hosts of its database; 0 is none"`
 	PoolSizePrimary      *int           `toml:"pool_size_primary" min:"1" status:"implemented" doc:"pool_size where the host is a primary"`
 	PoolSizeReplica      *int           `toml:"pool_size_replica" min:"1" status:"implemented" doc:"pool_size where the host is a replica"`
 	MinPoolSizePrimary   *int           `toml:"min_pool_size_primary" status:"implemented" doc:"min_pool_size where the host is a primary"`

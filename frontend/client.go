@@ -50,12 +50,13 @@ type Client struct {
 	waiter pool.Waiter
 	f      *Frontend
 	pool   *pool.Pool
-	server *backend.Server // nil unless linking or active
-	params backend.Set     // its run-time parameters, as Postgres spells them
-	start  *opening        // nil after the start
-	last   *Error          // what it will be told when all before it is answered, and then closed
-	held   []byte          // input that cannot be dealt with yet; changed by hold
-	left   int             // bytes still to come of a message that is streamed past
+	server *backend.Server   // nil unless linking or active
+	home   *backend.Greeting // what it was told at its login; nil before the end of that
+	params backend.Set       // its run-time parameters, as Postgres spells them, on top of home
+	start  *opening          // nil after the start
+	last   *Error            // what it will be told when all before it is answered, and then closed
+	held   []byte            // input that cannot be dealt with yet; changed by hold
+	left   int               // bytes still to come of a message that is streamed past
 
 	prepared  *statements // nil if it has no prepared statements
 	collected []byte      // the start of a Parse that is read as a whole; nil if none is; changed by collecting
@@ -66,14 +67,17 @@ type Client struct {
 	totals totals
 
 	state    state
-	minor    uint8 // of its protocol version
-	drop     bool  // what is left of the message is not for the server
-	skipping bool  // everything up to a Sync is ignored
-	sent     bool  // the server has been sent something since the checkout
-	busy     bool  // answers are outstanding, as of the last look
-	eof      bool  // it will say no more, and may wait for answers
-	stalled  bool  // its input depends on an answer
-	dead     bool  // it cannot be written to; gone is about to be called
+	role     pool.Access // what the client itself asks for; pool.Any if nothing
+	minor    uint8       // of its protocol version
+	drop     bool        // what is left of the message is not for the server
+	skipping bool        // everything up to a Sync is ignored
+	sent     bool        // the server has been sent something since the checkout
+	busy     bool        // answers are outstanding, as of the last look
+	eof      bool        // it will say no more, and may wait for answers
+	stalled  bool        // its input depends on an answer
+	split    bool        // its database had several hosts at the last checkout
+	roams    bool        // its server is a replica's, because it was reading
+	dead     bool        // it cannot be written to; gone is about to be called
 	retries  uint8
 
 	mark    time.Duration // when the present state of the transaction began
@@ -128,7 +132,7 @@ func (c *Client) Readable() {
 	kept := copy(buf, c.held)
 	room := buf[kept:]
 	if c.server == nil && c.pool.Busy() {
-		room = room[:min(firstPiece, len(room))]
+		room = room[:min(c.firstPiece(), len(room))]
 	}
 	n, more, err := c.Read(room)
 	if err != nil {
@@ -147,6 +151,14 @@ func (c *Client) Readable() {
 	if more {
 		c.Resume()
 	}
+}
+
+// firstPiece is how many bytes are read of the client when it will have to wait.
+func (c *Client) firstPiece() int {
+	if c.pool.Cluster().Split() {
+		return routedPiece
+	}
+	return firstPiece
 }
 
 // collectMore goes on reading a Parse that is needed as a whole.

@@ -233,6 +233,14 @@ func errOptionValue(arg string) *Error {
 	}
 }
 
+// errRole is for a value of pgdog.role that there is not, in the words of Postgres.
+func errRole(value string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "22023", Message: fmt.Sprintf("invalid value for parameter %q: %q", roleParameter, value),
+		Hint: "Available values: primary, replica, auto.",
+	}
+}
+
 // errTooManyParameters is for a StartupMessage with more run-time parameters than
 // anybody needs.
 func errTooManyParameters(n int) *Error {

@@ -56,6 +56,7 @@ type Options struct {
 	Registry   *pool.Registry
 	Console    Console
 	Classifier Classifier
+	Splitter   Splitter // nil if everything is to go to the primary that does not ask for another host
 	Log        *slog.Logger
 }
 
@@ -65,6 +66,7 @@ type Frontend struct {
 	registry   *pool.Registry // constant
 	console    Console        // constant
 	classifier Classifier     // constant
+	splitter   Splitter       // constant
 	log        *slog.Logger   // constant
 	keys       *keys
 	auth       *Authenticator
@@ -89,7 +91,7 @@ type Frontend struct {
 // New makes a Frontend; it accepts nobody before Listen.
 func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
-		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, log: o.Log,
+		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 	}
@@ -190,7 +192,12 @@ func (f *Frontend) refuse(conn net.Conn, st *startup, err error) {
 
 // handOver makes a logged-in connection a client on a loop. The pool counts it.
 func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
-	c := &Client{f: f, pool: p, id: f.ids.Add(1), minor: uint8(st.Minor)}
+	params, role, e := takeRole(st.Params)
+	if e != nil {
+		f.refuse(conn, st, e)
+		return
+	}
+	c := &Client{f: f, pool: p, id: f.ids.Add(1), minor: uint8(st.Minor), role: role}
 	if !f.keys.add(c) {
 		f.refuse(conn, st, errTooManyClients())
 		return
@@ -204,7 +211,6 @@ func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
 		return
 	}
 	l := f.loops.Pick()
-	params := st.Params
 	l.Post(func() {
 		if err := l.Add(&c.Conn); err != nil {
 			f.keys.remove(c)

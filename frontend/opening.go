@@ -68,7 +68,8 @@ func (c *Client) open(refused []backend.Refusal) {
 		c.f.logRefusal(c, r)
 		b = append(b, refusalMessage(wire.NoticeResponse, "WARNING", r)...)
 	}
-	for _, p := range c.pool.Greeting().For(c.params) {
+	c.home = c.pool.Greeting()
+	for _, p := range c.home.For(c.params) {
 		b = wire.AppendParameterStatus(b, p.Name, p.Value)
 	}
 	b = wire.AppendBackendKeyData(b, c.key, c.f.keys.secret(c.key, c.id, c.minor))

@@ -37,6 +37,9 @@ func (p *Pool) growLocked(now time.Duration) int {
 	if p.held == 0 {
 		wanted = max(wanted, p.waiting.n-p.connecting)
 	}
+	if p.held == 0 && p.down.Load() && p.cluster.Split() {
+		wanted = max(wanted, 1-p.connecting) // to find out when it is back
+	}
 	if p.failures > 0 {
 		wanted = min(wanted, 1-p.connecting) // one at a time until it works again
 	}
@@ -133,7 +136,9 @@ func (p *Pool) connected(l *loop.Loop, target backend.Target, session *backend.S
 	p.connecting--
 	p.failures, p.lastError, p.retryAt = 0, nil, 0
 	p.servers[s] = struct{}{}
+	p.down.Store(false)
 	p.mu.Unlock()
+	p.greeted(s.Greeting)
 	p.registry.log.Debug("server connected", "user", target.User, "database", target.Database, "address", target.Address, "server_pid", s.PID)
 	p.Freed(s)
 	// Only now is it known how many still wait.
@@ -164,7 +169,14 @@ func (p *Pool) failed(l *loop.Loop, err error) {
 	p.lastError = err
 	backoff := min(retryMin<<min(p.failures-1, 10), retryMax)
 	p.retryAt = l.Now() + backoff*3/4 + rand.N(backoff/2)
+	down := len(p.servers) == 0
+	p.down.Store(down)
+	p.mu.Unlock()
+	if down {
+		p.unreachable(err)
+	}
 	var refused []*Waiter
+	p.mu.Lock()
 	if final(err) && len(p.servers) == 0 {
 		for w := p.waiting.pop(); w != nil; w = p.waiting.pop() {
 			refused = append(refused, w)

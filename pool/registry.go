@@ -45,10 +45,14 @@ type Registry struct {
 	wake       chan struct{} // nudges the maintenance goroutine
 	wg         sync.WaitGroup
 
-	mu      sync.RWMutex
-	pools   map[key]*Pool
-	byLogin map[login]*Pool
-	holds   map[Scope]hold // for pools to come; guarded by mu
+	started time.Duration // in [loop.Now]; constant
+
+	mu       sync.RWMutex
+	pools    map[key]*Pool
+	clusters map[login]*Cluster
+	hosts    map[hostKey]*host
+	general  *config.General
+	holds    map[Scope]hold // for pools to come; guarded by mu
 }
 
 // NewRegistry starts the pools of a configuration, and one goroutine that looks
@@ -57,7 +61,7 @@ func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, 
 	r := &Registry{
 		loops: loops, log: log, tcp: tcp,
 		dialSlots: make(chan struct{}, maxConnectingAll), wake: make(chan struct{}, 1),
-		pools: make(map[key]*Pool), byLogin: make(map[login]*Pool), holds: make(map[Scope]hold),
+		pools: make(map[key]*Pool), clusters: make(map[login]*Cluster), hosts: make(map[hostKey]*host), holds: make(map[Scope]hold), started: loop.Now(),
 		statements: cache.NewRegistry(StatementLimits(cfg)),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -97,35 +101,74 @@ func (r *Registry) Update(cfg *config.Config) {
 	r.statements.SetLimits(StatementLimits(cfg))
 	r.mu.Lock()
 	old := r.pools
-	r.pools, r.byLogin = make(map[key]*Pool), make(map[login]*Pool)
+	r.pools, r.general = make(map[key]*Pool), &cfg.General
+	byLogin := make(map[login][]*Pool)
+	for _, h := range r.hosts {
+		h.pools = nil
+	}
 	for _, c := range cfg.Pools() {
-		k := keyOf(&c)
+		k, l := keyOf(&c), login{c.User, c.Database}
+		if r.clusters[l] == nil {
+			r.clusters[l] = &Cluster{registry: r, credits: make(map[*Pool]int)}
+		}
+		h := r.hostLocked(&c)
 		p := old[k]
 		if p == nil {
-			p = newPool(r, c)
+			p = newPool(r, r.clusters[l], h, h.settingsOf(c))
 			p.held = r.holdsLocked(&c)
 		} else {
-			p.update(c)
+			p.update(h.settingsOf(c))
 			delete(old, k)
 		}
 		r.pools[k] = p
-		if l := (login{c.User, c.Database}); r.byLogin[l] == nil {
-			r.byLogin[l] = p
-		}
+		h.pools = append(h.pools, p)
+		byLogin[l] = append(byLogin[l], p)
 	}
+	gone, changes := r.arrangeLocked(byLogin)
 	r.mu.Unlock()
+	r.report(changes)
 	for _, p := range old {
+		p.retire()
+	}
+	for _, p := range gone {
 		p.retire()
 	}
 	r.nudge()
 }
 
-// Find returns the pool for a user and a database as clients name them, nil if
-// there is none.
+// arrangeLocked makes the clusters those of the configuration, and returns the pools without
+// a place that are not needed any more.
+func (r *Registry) arrangeLocked(byLogin map[login][]*Pool) (gone []*Pool, changes []roleChange) {
+	for l, c := range r.clusters {
+		pools := byLogin[l]
+		if nowhere := c.nowhere(); len(pools) == 0 && nowhere != nil {
+			gone = append(gone, nowhere)
+		}
+		c.configure(pools, r.general)
+		if len(pools) == 0 {
+			delete(r.clusters, l)
+		}
+	}
+	for k, h := range r.hosts {
+		if len(h.pools) == 0 {
+			delete(r.hosts, k)
+		} else {
+			changes = append(changes, r.assignLocked(r.siblingsLocked(k.database))...)
+		}
+	}
+	return gone, changes
+}
+
+// Find returns the pool for a user and a database as clients name them, nil if there is
+// none: of several the one that a client without a wish begins with.
 func (r *Registry) Find(user, database string) *Pool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.byLogin[login{user, database}]
+	c := r.clusters[login{user, database}]
+	if c == nil {
+		return nil
+	}
+	return c.Home()
 }
 
 // Pools returns all pools in the order of their IDs.
@@ -241,13 +284,16 @@ func (r *Registry) maintain() {
 		case <-r.wake:
 		case <-timer.C:
 		}
-		period := calmPeriod
-		for _, p := range r.Pools() {
-			if p.maintain(loop.Now()) {
-				period = busyPeriod
+		now := loop.Now()
+		next := min(now+calmPeriod, r.checkHosts(now))
+		for _, p := range append(r.Pools(), r.nowheres()...) {
+			if p.maintain(now) {
+				next = now + busyPeriod
 			}
+			p.expire(now)
+			next = min(next, p.checkIdle(now))
 		}
-		timer.Reset(period)
+		timer.Reset(max(next-now, time.Millisecond))
 	}
 }
 
@@ -265,11 +311,12 @@ func (p *Pool) maintain(now time.Duration) (busy bool) {
 	timeout := &TimeoutError{Timeout: c.CheckoutTimeout, Size: c.Size, Last: p.lastError}
 	spare = p.spareLocked(c, now)
 	dials := p.growLocked(now)
-	busy = p.waiting.n > 0 && p.held == 0 || p.failures > 0
+	busy = p.waiting.n > 0 && p.held == 0 || p.failures > 0 && p.retryAt-now < calmPeriod
 	p.mu.Unlock()
 	for _, w := range timedOut {
-		l := w.Loop
-		l.Post(func() { p.Counters(l).CheckoutTimeouts++ })
+		if l := w.Loop; !w.probe {
+			l.Post(func() { p.Counters(l).CheckoutTimeouts++ })
+		}
 		w.refuse(timeout)
 	}
 	for _, s := range spare {

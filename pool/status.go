@@ -15,13 +15,19 @@ type Status struct {
 	Connecting  int           // servers that are being connected
 	Failing     bool          // the latest attempt to connect has failed
 	Paused      bool          // by Pause or Maintain
+	Down        bool          // and there is no server
+	Role        string        // of the host, see [Pool.Role]
+	Ban         *Ban          // nil if the host is not banned
 }
 
 // Status returns what the pool holds now. Any goroutine may call it.
 func (p *Pool) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Status{Waiting: p.waiting.n, Total: len(p.servers), Connecting: p.connecting, Failing: p.failures > 0, Paused: p.held != 0}
+	s := Status{
+		Waiting: p.waiting.n - p.waiting.probes, Total: len(p.servers), Connecting: p.connecting, Failing: p.failures > 0,
+		Down: p.down.Load(), Role: p.Role(), Ban: p.ban, Paused: p.held != 0,
+	}
 	if w := p.waiting.first; w != nil {
 		s.MaxWait = max(loop.Now()-w.since, 0)
 	}
