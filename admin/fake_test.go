@@ -129,7 +129,7 @@ func (f *fake) Probe(_ context.Context, url string) (time.Duration, error) {
 
 func newConsole(f *fake) *Console {
 	return New(Sources{
-		Pools: f, Clients: f, Servers: f, Stats: f, Lists: f, Config: f, Memory: f, Prepared: f, Databases: f, Users: f, Control: f,
+		Pools: f, Clients: f, Servers: f, Stats: f, Lists: f, Config: f, Memory: f, Health: f, Prepared: f, Databases: f, Users: f, Control: f,
 		Version: "1.2.3", Instance: "one", StatsPeriod: func() time.Duration { return time.Second },
 	})
 }
@@ -238,3 +238,26 @@ func (f *fake) ClientMemory() []ConnMemory {
 func (f *fake) ServerMemory() []ConnMemory {
 	return []ConnMemory{{ID: 7, Database: "app", User: "ann", Addr: "10.0.0.5", Port: 5432, PID: 99, Used: 1, Allocated: 2, Statements: 3, Total: 4}}
 }
+
+func (f *fake) Bans() []BanRow {
+	return []BanRow{{ID: 8, Place: somePlace, Reason: "down", Left: 1500 * time.Millisecond}, {ID: 9, Place: somePlace, Reason: "wanted", Left: -1}}
+}
+
+func (f *fake) Replication() []ReplicationRow {
+	return []ReplicationRow{
+		{ID: 7, Place: somePlace, Known: true, LSN: 0x1_0000_00AB, Age: time.Second}, {ID: 8, Place: somePlace},
+		{ID: 9, Place: somePlace, Known: true, Recovering: true, LSN: 0xFF, Lag: 20 * time.Millisecond, Age: time.Second},
+	}
+}
+
+// found is how many pools an id is for.
+func found(id uint64) int {
+	if id == 0 || id == 7 {
+		return 1
+	}
+	return 0
+}
+
+func (f *fake) Ban(id uint64) int      { _ = f.tell("ban %d", id); return found(id) }
+func (f *fake) Unban(id uint64) int    { _ = f.tell("unban %d", id); return found(id) }
+func (f *fake) CheckNow(id uint64) int { _ = f.tell("check %d", id); return found(id) }

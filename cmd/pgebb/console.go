@@ -19,7 +19,7 @@ import (
 // methods of this file, and does what those of control.go do.
 func (p *pooler) newConsole() *admin.Console {
 	return admin.New(admin.Sources{
-		Pools: p, Clients: p, Servers: p, Stats: p, Lists: p, Config: p, Memory: p, Prepared: p, Databases: p, Users: p, Control: p,
+		Pools: p, Clients: p, Servers: p, Stats: p, Lists: p, Config: p, Memory: p, Health: p, Prepared: p, Databases: p, Users: p, Control: p,
 		Version: version(), Instance: p.instance,
 		StatsPeriod: func() time.Duration { return p.cfg.Load().General.StatsPeriod },
 	})
@@ -64,7 +64,8 @@ func (p *pooler) Pools() []admin.PoolRow {
 		idleInXact := min(inTransaction[pl], s.Total-s.Idle)
 		row := admin.PoolRow{
 			ID: pl.ID, Place: place(c), Waiting: s.Waiting, Idle: s.Idle, Active: s.Total - s.Idle - idleInXact, IdleInXact: idleInXact,
-			Total: s.Total, Connecting: s.Connecting, MaxWait: s.MaxWait, Mode: c.Mode.String(), Paused: s.Paused, Healthy: !s.Failing,
+			Total: s.Total, Connecting: s.Connecting, MaxWait: s.MaxWait, Mode: c.Mode.String(), Paused: s.Paused,
+			Banned: s.Ban != nil, Healthy: !s.Failing,
 			Errors: n.ConnectFailures + n.Lost + n.CheckoutTimeouts, OutOfSync: n.OutOfSync, Reclosed: n.ForceClosed,
 			Resynced: n.Resynced, Online: true, Size: c.Size, MinSize: c.MinSize, ServerDatabase: c.ServerDatabase,
 			Clients: clients[pool.Scope{User: c.User, Database: c.Database}],
