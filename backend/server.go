@@ -142,6 +142,11 @@ func NewServer(l *loop.Loop, t Target, session *Session, owner Owner) (*Server, 
 		ID: serverIDs.Add(1), PID: session.PID, Target: t, Born: l.Now(), Since: l.Now(),
 		Greeting: NewGreeting(session.Params), secret: session.Secret, owner: owner, status: wire.Idle,
 	}
+	if _, encrypted := session.Conn.(*loop.TLS); !encrypted {
+		s.Target.TLS = nil
+	} else {
+		s.Target.TLS = t.TLS.insisting() // also for cancel requests
+	}
 	s.ops.clear()
 	if err := s.Init(session.Conn, s); err != nil {
 		return nil, fmt.Errorf("putting a server on its loop: %w", err)

@@ -16,6 +16,7 @@ type decoder struct {
 
 	origins map[string]string // where the value of a key comes from, by table and key; the default if it is not there
 
+	verify           TLSVerify  // of [general], once that is read
 	broken           bool       // a file could not be read, so much may be missing
 	databases, users []rawTable // what those of the configuration were made of
 }

@@ -62,14 +62,14 @@ type General struct {
 	LSNCheckDelay                         time.Duration `toml:"lsn_check_delay" default:"off" unit:"ms" status:"implemented" doc:"time from the start to the first such question; hosts with role auto are asked from the start, whatever it is"`
 	AuthType                              AuthType      `toml:"auth_type" default:"scram" status:"implemented" doc:"how clients prove who they are"`
 	PassthroughAuth                       string        `toml:"passthrough_auth" default:"disabled" values:"disabled|enabled|enabled_plain|enabled_allow_change|enabled_plain_allow_change" status:"refused" planned:"yes" doc:"take passwords from clients and let Postgres judge them, with or without TLS"`
-	TLSCertificate                        string        `toml:"tls_certificate" status:"refused" planned:"yes" doc:"certificate that clients are shown"`
-	TLSPrivateKey                         string        `toml:"tls_private_key" status:"refused" planned:"yes" doc:"private key of that certificate"`
-	TLSClientRequired                     bool          `toml:"tls_client_required" default:"false" status:"refused" planned:"yes" env:"-" doc:"refuse clients without TLS"`
-	TLSClientCACertificate                string        `toml:"tls_client_ca_certificate" status:"refused" planned:"yes" doc:"authority that the certificates of clients must come from"`
-	TLSVerify                             string        `toml:"tls_verify" default:"prefer" values:"disabled|prefer|verify_ca|verify_full" harmless:"disabled" status:"refused" planned:"yes" doc:"what is demanded of the certificates of servers; at present servers are reached without TLS, so only prefer and disabled are accepted"`
-	TLSServerCACertificate                string        `toml:"tls_server_ca_certificate" status:"refused" planned:"yes" doc:"authority that the certificates of servers must come from"`
-	TLSServerCertificate                  string        `toml:"tls_server_certificate" status:"refused" planned:"yes" doc:"certificate that servers are shown"`
-	TLSServerPrivateKey                   string        `toml:"tls_server_private_key" status:"refused" planned:"yes" doc:"private key of that certificate"`
+	TLSCertificate                        string        `toml:"tls_certificate" status:"implemented" doc:"PEM file of the certificate that clients are shown, with those between it and the authority behind it; without one there is no TLS for clients"`
+	TLSPrivateKey                         string        `toml:"tls_private_key" status:"implemented" doc:"PEM file of the private key of that certificate, without a passphrase"`
+	TLSClientRequired                     bool          `toml:"tls_client_required" default:"false" status:"implemented" env:"-" doc:"refuse clients without TLS, but for those at the Unix socket"`
+	TLSClientCACertificate                string        `toml:"tls_client_ca_certificate" status:"implemented" doc:"PEM file of the authorities that the certificates of clients must come from; clients must show one then, unless their user has tls_client_certificate_required = false"`
+	TLSVerify                             TLSVerify     `toml:"tls_verify" default:"prefer" status:"implemented" doc:"TLS to servers: none; if the server has it, with whatever certificate; always, with a certificate of an authority; or, besides, one for the host"`
+	TLSServerCACertificate                string        `toml:"tls_server_ca_certificate" status:"implemented" doc:"PEM file of the authorities that the certificates of servers must come from; without one those of the system"`
+	TLSServerCertificate                  string        `toml:"tls_server_certificate" status:"implemented" doc:"PEM file of the certificate that servers are shown"`
+	TLSServerPrivateKey                   string        `toml:"tls_server_private_key" status:"implemented" doc:"PEM file of the private key of that certificate"`
 	OpenmetricsPort                       int           `toml:"openmetrics_port" max:"65535" status:"ignored" planned:"yes" doc:"port on which metrics are served"`
 	OpenmetricsHost                       string        `toml:"openmetrics_host" default:"0.0.0.0" status:"ignored" planned:"yes" doc:"address on which metrics are served"`
 	OpenmetricsNamespace                  string        `toml:"openmetrics_namespace" status:"ignored" planned:"yes" doc:"what the names of metrics start with"`

@@ -186,8 +186,8 @@ func TestEnvironmentDetails(t *testing.T) {
 	expect(t, problems, `
 		environment: PGDOG_WORKERS: the value must be a whole number that is not negative, not "many"
 		environment: PGDOG_AUTH_TYPE: "scam" is none of scram, md5, trust, plain (did you mean "scram"?)
-		environment: PGDOG_TLS_CERTIFICATE: this is not implemented yet, and to ignore it would mislead: remove it
-		environment: PGDOG_MIRRORING_1: pgebb does not have this (copying of traffic to another database), and to ignore it would mislead: remove it`)
+		environment: PGDOG_MIRRORING_1: pgebb does not have this (copying of traffic to another database), and to ignore it would mislead: remove it
+		environment: general.tls_certificate: this needs tls_private_key`)
 }
 
 func TestAdmin(t *testing.T) {

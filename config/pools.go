@@ -18,6 +18,7 @@ type Pool struct {
 
 	ServerUser, ServerDatabase string   // as Postgres names them
 	ServerPasswords            []string // tried in order; empty if there is none
+	TLSVerify                  TLSVerify
 
 	Size, MinSize                  int
 	Mode                           PoolerMode
@@ -165,7 +166,7 @@ func (c *Config) effective(u *User, db *Database) Pool {
 	g := &c.General
 	p := Pool{
 		User: u.Name, Database: db.Name, Host: db.Host, Port: db.Port, Role: db.Role,
-		ServerUser: u.Name, ServerDatabase: db.Name, ServerPasswords: u.passwords(),
+		ServerUser: u.Name, ServerDatabase: db.Name, ServerPasswords: u.passwords(), TLSVerify: g.TLSVerify,
 		Weight:               db.LBWeight,
 		Mode:                 first(g.PoolerMode, u.PoolerMode, db.PoolerMode),
 		ServerLifetime:       first(g.ServerLifetime, u.ServerLifetime, db.ServerLifetime),

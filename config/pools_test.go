@@ -124,7 +124,7 @@ min_pool_size = 1
 func TestPrecedence(t *testing.T) {
 	c := mustLoad(t, precedence, precedenceUsers, nil)
 	base := Pool{
-		Host: "h", Port: 5432, Role: "primary", Size: 1, Mode: Statement, ServerPasswords: []string{"p"},
+		Host: "h", Port: 5432, Role: "primary", Size: 1, Mode: Statement, TLSVerify: VerifyPrefer, ServerPasswords: []string{"p"},
 		IdleTimeout: time.Millisecond, ServerLifetime: time.Millisecond, ServerLifetimeJitter: time.Millisecond,
 		QueryTimeout: 11 * time.Millisecond, ClientIdleTimeout: 12 * time.Millisecond, ClientIdleInTransactionTimeout: 13 * time.Millisecond,
 		CheckoutTimeout: 14 * time.Millisecond, RollbackTimeout: 15 * time.Millisecond, ConnectTimeout: 16 * time.Millisecond,

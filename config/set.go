@@ -73,9 +73,18 @@ func (c *Config) with(set []setting) (*Config, error) {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
+	changed.ClientTLS.Required, changed.ServerTLS.Verify = changed.General.TLSClientRequired, changed.General.TLSVerify
+	if changed.ClientTLS.Required && changed.ClientTLS.Certificate == nil {
+		return nil, fmt.Errorf("tls_client_required: without tls_certificate nobody could connect")
+	}
 	changed.pools = nil
 	changed.index()
 	return &changed, nil
+}
+
+// fromFiles are the keys whose files are read with the configuration.
+var fromFiles = []string{
+	"tls_certificate", "tls_private_key", "tls_client_ca_certificate", "tls_server_ca_certificate", "tls_server_certificate", "tls_server_private_key",
 }
 
 // settable finds a key of [general] that can be changed without reading the files.
@@ -91,6 +100,8 @@ func settable(name string) (key, error) {
 		return key{}, fmt.Errorf("there is no key %q in [general]%s", name, didYouMean(name, names))
 	case k.status != implemented:
 		return key{}, fmt.Errorf("%s is not supported, so to set it would do nothing", k.name)
+	case slices.Contains(fromFiles, k.name):
+		return key{}, fmt.Errorf("%s names a file, which is read with the configuration: change it there and RELOAD", k.name)
 	case k.restart:
 		return key{}, fmt.Errorf("%s changes at a restart only", k.name)
 	}

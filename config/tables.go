@@ -11,6 +11,9 @@ type Config struct {
 	TCP       TCP
 	Memory    Memory
 
+	ClientTLS ClientTLS // of the files that General names
+	ServerTLS ServerTLS
+
 	origins  map[string]string // of the values of keys, by table and key
 	set      []setting         // what was set since, in the order of the keys
 	loaded   *Config           // as it was without that; nil if it is

@@ -22,7 +22,8 @@ func TestDatabaseURLs(t *testing.T) {
 	}
 	p, ok := c.FindPool("ann", "app")
 	want := Pool{
-		User: "ann", Database: "app", Host: "db", Port: 5433, Role: "primary", Weight: 255, ServerUser: "u", ServerDatabase: "real", ServerPasswords: []string{"w"},
+		User: "ann", Database: "app", Host: "db", Port: 5433, Role: "primary", Weight: 255, ServerUser: "u", ServerDatabase: "real",
+		TLSVerify: VerifyPrefer, ServerPasswords: []string{"w"},
 		Size: 7, MinSize: 2, Mode: Session, StatementTimeout: 8 * time.Millisecond, IdleTimeout: 9 * time.Millisecond, ReadOnly: true,
 		ServerLifetime: 10 * time.Millisecond, ServerLifetimeJitter: 11 * time.Millisecond,
 		ConnectTimeout: 5 * time.Second, ConnectAttempts: 1, CheckoutTimeout: 5 * time.Second, RollbackTimeout: 5 * time.Second,
@@ -68,7 +69,8 @@ func TestBadDatabaseURLs(t *testing.T) {
 		"postgres://u:x@h/d?%":               "database URL 1: what stands behind the question mark is not name=value&name=value",
 		"postgres://u:x@h/d?pool_size=many":  `database URL 1: users.pool_size: the value must be a whole number that is not negative, not the string "many"`,
 		"postgres://u:x@h/d?shard=1":         "database URL 1: databases.shard: this is not supported, and to ignore it would mislead: remove it or set it to 0",
-		"postgres://u:x@h/d?sslmode=require": `database URL 1: sslmode: TLS to servers is not implemented yet, and to ignore "require" would mislead: remove it`,
+		"postgres://u:x@h/d?sslmode=require": "database URL 1: sslmode: tls_verify is prefer, which is less than require: set it to verify_ca",
+		"postgres://u:x@h/d?sslmode=requir":  `database URL 1: sslmode: "requir" is no sslmode (did you mean "require"?)`,
 	} {
 		_, problems := loadText(t, "", "", nil, url)
 		var errors Problems

@@ -43,6 +43,33 @@ func errProtocolVersion(major, minor uint16) *Error {
 	}
 }
 
+// errUnencryptedData is for bytes that come before the handshake they must wait for, in
+// the words of Postgres.
+func errUnencryptedData() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "08P01", Message: "received unencrypted data after SSL request",
+		Detail: "This could be either a client-software bug or evidence of an attempted man-in-the-middle attack.",
+	}
+}
+
+// errNoALPN is for a client that starts with TLS at once and does not say for which
+// protocol: that could be another's.
+func errNoALPN() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "08P01",
+		Message: "received direct SSL connection request without ALPN protocol negotiation extension",
+	}
+}
+
+// errTLSRequired is for a client without TLS where that is required, in the words of
+// PgDog.
+func errTLSRequired() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "08004", Message: "only TLS connections are allowed",
+		Hint: "Connect with sslmode=require, or stricter.",
+	}
+}
+
 // errNoUser is for a StartupMessage without a user, in the words of Postgres.
 func errNoUser() *Error {
 	return &Error{
@@ -256,6 +283,15 @@ func errSASL(reason error) *Error {
 	return &Error{
 		Severity: severityFatal, Code: "08P01", Message: scram.ErrMalformed.Error(),
 		Detail: strings.TrimPrefix(reason.Error(), scram.ErrMalformed.Error()+": "),
+	}
+}
+
+// errChannelBinding is for a client that is not connected to us, as far as it can see. The
+// SQLSTATE is that of Postgres.
+func errChannelBinding(reason error) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "28000", Message: "SCRAM channel binding check failed", Detail: reason.Error() + ".",
+		Hint: "Does somebody else than pgebb end the client's TLS connection?",
 	}
 }
 

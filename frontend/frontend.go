@@ -75,7 +75,8 @@ type Frontend struct {
 	held       []held   // by loop, and touched by that only
 
 	cfg         atomic.Pointer[config.Config]
-	ids         atomic.Uint64 // of clients; never used twice
+	encryption  atomic.Pointer[encryption] // nil if there is none
+	ids         atomic.Uint64              // of clients; never used twice
 	draining    atomic.Bool
 	renaming    atomic.Bool // prepared statements have other names on servers
 	renamingSQL atomic.Bool // and so have those that are prepared by SQL
@@ -106,6 +107,7 @@ func New(cfg *config.Config, o Options) *Frontend {
 // Update makes a new configuration the one that logins and clients go by.
 func (f *Frontend) Update(cfg *config.Config) {
 	f.cfg.Store(cfg)
+	f.encryption.Store(newEncryption(cfg.ClientTLS))
 	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
 	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
@@ -123,20 +125,27 @@ func (f *Frontend) serve(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	defer f.untrack(conn)
+	defer f.untrack(conn) // the one that it is now
 	cfg := f.cfg.Load()
 	if t := cfg.General.ClientLoginTimeout; t != config.Off {
 		_ = conn.SetDeadline(time.Now().Add(t))
 	}
 	setTCP(conn, cfg, f.log)
-	st, err := readStartup(conn)
+	r := &reception{conn: conn, encryption: f.encryption.Load()}
+	st, err := r.readStartup()
+	conn = r.conn
 	if err != nil {
 		f.refuse(conn, st, err)
 		return
 	}
+	st.shield = r.shield
 	if st.Cancel != nil {
 		f.cancel(st.Cancel.PID, st.Cancel.Secret)
 		conn.Close() // nothing is ever written to it
+		return
+	}
+	if cfg.ClientTLS.Required && st.shield == nil && !r.isUnix() {
+		f.refuse(conn, st, errTLSRequired())
 		return
 	}
 	if err := f.auth.Authenticate(conn, st); err != nil {

@@ -215,7 +215,7 @@ func final(err error) bool {
 func (r *Registry) Target(c *config.Pool) backend.Target {
 	t := backend.Target{
 		Network: "tcp", Address: net.JoinHostPort(c.Host, strconv.Itoa(c.Port)),
-		User: c.ServerUser, Database: c.ServerDatabase, Passwords: c.ServerPasswords, TCP: r.tcp,
+		User: c.ServerUser, Database: c.ServerDatabase, Passwords: c.ServerPasswords, TCP: r.tcp, TLS: r.tls.Load(),
 	}
 	if len(c.Host) > 0 && c.Host[0] == '/' {
 		t.Network, t.Address = "unix", fmt.Sprintf("%s/.s.PGSQL.%d", c.Host, c.Port)

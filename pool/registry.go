@@ -36,7 +36,8 @@ type Registry struct {
 	loops      *loop.Group // constant
 	log        *slog.Logger
 	tcp        backend.TCPOptions
-	statements *cache.Registry // prepared statements of all clients
+	tls        atomic.Pointer[backend.TLS] // of servers to come
+	statements *cache.Registry             // prepared statements of all clients
 	lastID     atomic.Uint64
 	ctx        context.Context // ends with Close
 	cancel     context.CancelFunc
@@ -99,6 +100,7 @@ func StatementLimits(cfg *config.Config) (bytes int64, unused int) {
 // that is not are closed as they become free.
 func (r *Registry) Update(cfg *config.Config) {
 	r.statements.SetLimits(StatementLimits(cfg))
+	r.tls.Store(backend.NewTLS(cfg.ServerTLS))
 	r.mu.Lock()
 	old := r.pools
 	r.pools, r.general = make(map[key]*Pool), &cfg.General
@@ -223,7 +225,7 @@ func (r *Registry) lost(p *Pool, s *backend.Server, reason error) {
 func (p *Pool) update(c config.Pool) {
 	old := p.settings.Swap(&c)
 	if slices.Equal(old.ServerPasswords, c.ServerPasswords) && old.StatementTimeout == c.StatementTimeout &&
-		old.LockTimeout == c.LockTimeout && old.ReadOnly == c.ReadOnly {
+		old.LockTimeout == c.LockTimeout && old.ReadOnly == c.ReadOnly && old.TLSVerify == c.TLSVerify {
 		return
 	}
 	p.renew()

@@ -170,11 +170,17 @@ func (f *Fake) answer(sql []byte) []byte {
 }
 
 func (f *Fake) logIn(conn net.Conn) bool {
-	var size [4]byte
-	if _, err := io.ReadFull(conn, size[:]); err != nil {
+	var head [8]byte
+	if _, err := io.ReadFull(conn, head[:]); err != nil {
 		return false
 	}
-	if _, err := io.CopyN(io.Discard, conn, int64(binary.BigEndian.Uint32(size[:]))-4); err != nil {
+	if binary.BigEndian.Uint32(head[4:]) == wire.SSLRequestCode {
+		if _, err := conn.Write([]byte{'N'}); err != nil {
+			return false
+		}
+		return f.logIn(conn)
+	}
+	if _, err := io.CopyN(io.Discard, conn, int64(binary.BigEndian.Uint32(head[:]))-8); err != nil {
 		return false
 	}
 	f.mu.Lock()

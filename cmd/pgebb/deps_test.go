@@ -43,6 +43,7 @@ var tools = []string{
 	"internal/demo",
 	"internal/e2e",
 	"internal/leak",
+	"internal/testcert",
 	"internal/testpg",
 	"internal/withpg",
 	"internal/workload",

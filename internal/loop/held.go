@@ -27,7 +27,7 @@ const chunkOverhead = int64(unsafe.Sizeof(chunk{}))
 func (l *Loop) Held() Held {
 	h := Held{
 		Fixed: memory.SizeOf(unsafe.Sizeof(*l)) + memory.SizeOf(unsafe.Sizeof(*l.poll)) + memory.SizeOf(cap(l.buf)) +
-			memory.SizeOf(cap(l.conns)*8) + memory.SizeOf(cap(l.again)*8),
+			memory.SizeOf(cap(l.records)) + memory.SizeOf(cap(l.conns)*8) + memory.SizeOf(cap(l.again)*8),
 		Pending: l.pending.Load(), PendingChunks: int64(l.pendingChunks),
 	}
 	h.Pending += h.PendingChunks * chunkOverhead
