@@ -29,13 +29,30 @@ type Counters struct {
 	Logins                                     uint64 // of clients
 	ClientParses                               uint64 // Parse messages of clients, answered here or sent to Postgres
 	Evictions                                  uint64 // prepared statements that servers were told to close
+
+	// How long clients waited for a server, at each checkout; how long Postgres took for
+	// what it was asked, up to when all was answered; how long transactions took, logins of
+	// clients, and those connections to servers that were made.
+	WaitTimes, QueryTimes, TransactionTimes, LoginTimes, ConnectTimes Histogram
 }
 
 // Add adds other counters to these.
 func (c *Counters) Add(other *Counters) {
-	sum, part := reflect.ValueOf(c).Elem(), reflect.ValueOf(other).Elem()
-	for i := range part.NumField() {
-		sum.Field(i).SetUint(sum.Field(i).Uint() + part.Field(i).Uint())
+	addUp(reflect.ValueOf(c).Elem(), reflect.ValueOf(other).Elem())
+}
+
+func addUp(sum, part reflect.Value) {
+	switch sum.Kind() {
+	case reflect.Struct:
+		for i := range sum.NumField() {
+			addUp(sum.Field(i), part.Field(i))
+		}
+	case reflect.Array:
+		for i := range sum.Len() {
+			addUp(sum.Index(i), part.Index(i))
+		}
+	default:
+		sum.SetUint(sum.Uint() + part.Uint())
 	}
 }
 

@@ -125,6 +125,7 @@ func (f *Frontend) serve(conn net.Conn) {
 		conn.Close()
 		return
 	}
+	accepted := loop.Now()
 	defer f.untrack(conn) // the one that it is now
 	cfg := f.cfg.Load()
 	if t := cfg.General.ClientLoginTimeout; t != config.Off {
@@ -170,7 +171,7 @@ func (f *Frontend) serve(conn net.Conn) {
 		f.refuse(conn, st, e)
 		return
 	}
-	f.handOver(conn, st, p)
+	f.handOver(conn, st, p, accepted)
 }
 
 func (f *Frontend) serveConsole(conn net.Conn, st *startup) {
@@ -199,8 +200,9 @@ func (f *Frontend) refuse(conn net.Conn, st *startup, err error) {
 	}
 }
 
-// handOver makes a logged-in connection a client on a loop. The pool counts it.
-func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
+// handOver makes a logged-in connection a client on a loop. accepted is when its connection
+// was, in loop.Now.
+func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool, accepted time.Duration) {
 	params, role, e := takeRole(st.Params)
 	if e != nil {
 		f.refuse(conn, st, e)
@@ -229,7 +231,7 @@ func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
 		}
 		f.held[l.ID()].arrive(c)
 		c.waiter = pool.Waiter{Grantee: c, Loop: l}
-		c.totals.connected = l.Now()
+		c.totals.connected = accepted
 		c.begin(params)
 	})
 }

@@ -75,6 +75,7 @@ func (c *Client) open(refused []backend.Refusal) {
 	b = wire.AppendBackendKeyData(b, c.key, c.f.keys.secret(c.key, c.id, c.minor))
 	c.state = stateIdle
 	c.mark = c.Loop().Now()
+	c.pool.Counters(c.Loop()).LoginTimes.Observe(c.mark - c.totals.connected)
 	c.write(appendReady(b))
 	c.Resume()
 }

@@ -83,6 +83,9 @@ func (p *Pool) connect() {
 		counters.Connects++
 		counters.ConnectTime += uint64(time.Since(started))
 		counters.AuthAttempts += logins
+		if err == nil {
+			counters.ConnectTimes.Observe(time.Since(started))
+		}
 		p.connected(l, target, session, err)
 	})
 }

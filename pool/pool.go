@@ -265,5 +265,8 @@ func (p *Pool) Lost(s *backend.Server, reason error) {
 	}
 }
 
+// Refused implements [backend.Owner].
+func (p *Pool) Refused(code []byte) { p.registry.errors.Count(code) }
+
 // Registry implements [backend.Owner].
 func (p *Pool) Registry() *cache.Registry { return p.registry.statements }

@@ -38,6 +38,7 @@ type Registry struct {
 	tcp        backend.TCPOptions
 	tls        atomic.Pointer[backend.TLS] // of servers to come
 	statements *cache.Registry             // prepared statements of all clients
+	errors     backend.ErrorCodes          // that Postgres has answered clients with
 	lastID     atomic.Uint64
 	ctx        context.Context // ends with Close
 	cancel     context.CancelFunc
@@ -70,6 +71,9 @@ func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, 
 	r.wg.Go(r.maintain)
 	return r
 }
+
+// Errors are how many errors Postgres has answered clients with, by SQLSTATE.
+func (r *Registry) Errors() map[string]uint64 { return r.errors.Counts() }
 
 // Registry is where the prepared statements of all clients are.
 func (r *Registry) Registry() *cache.Registry { return r.statements }
