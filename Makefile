@@ -62,6 +62,11 @@ pgo: ## measure what pgebb spends its time on, for the compiler (cmd/pgebb/defau
 	scripts/ensure-postgres.sh
 	scripts/pgo.sh
 
+.PHONY: workloads
+workloads: build ## put loads on pgebb that make poolers grow, and show how its memory comes back; -help lists flags for ARGS
+	scripts/ensure-postgres.sh
+	go run ./internal/workload -pgebb $(BIN) -plots bin/plots $(ARGS)
+
 .PHONY: docs
 docs: ## make the generated documents anew
 	go generate ./...

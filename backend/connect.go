@@ -2,11 +2,14 @@ package backend
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pgebb/pgebb/internal/scram"
 )
 
 // Target is where a server is and as whom we log in to it.
@@ -14,6 +17,8 @@ type Target struct {
 	Network, Address string // "tcp" with host:port, or "unix" with a socket's path
 	User, Database   string
 	Passwords        []string // tried in order
+	Keys             *Keys    // for SCRAM where there is no password; nil if there are none
+	TLS              *TLS     // nil for none; nor is there any at a Unix socket
 	Params           []Param  // of the StartupMessage, besides user and database
 	TCP              TCPOptions
 	Attempt          func() // called before each login, one for each password that is tried; may be nil
@@ -68,11 +73,15 @@ func (o TCPOptions) Apply(conn net.Conn) error {
 // Session is a connection that is logged in, with nothing read beyond the first
 // ReadyForQuery.
 type Session struct {
-	Conn   net.Conn
-	PID    uint32  // 0 if the server gave no key
-	Secret []byte  // 4 to 256 bytes, empty if the server gave no key
-	Params []Param // as reported, in order
+	Conn   net.Conn // a *loop.TLS if it is encrypted
+	PID    uint32   // 0 if the server gave no key
+	Secret []byte   // 4 to 256 bytes, empty if the server gave no key
+	Params []Param  // as reported, in order
 }
+
+// Keys are what a client's SCRAM login leaves for logins to servers that keep the same
+// verifier.
+type Keys = scram.Keys
 
 // Connect dials a server and logs in, with plain blocking calls until ctx ends. When
 // the server says no, the error wraps a [ServerError]. Of several passwords each is
@@ -86,6 +95,10 @@ func Connect(ctx context.Context, t Target) (*Session, error) {
 	for _, password := range passwords {
 		var s *Session
 		s, err = connect(ctx, t, password)
+		if err != nil && t.TLS != nil && !t.TLS.required && ctx.Err() == nil && tlsToBlame(err) {
+			t.TLS = nil
+			s, err = connect(ctx, t, password)
+		}
 		if err == nil {
 			return s, nil
 		}
@@ -94,6 +107,14 @@ func Connect(ctx context.Context, t Target) (*Session, error) {
 		}
 	}
 	return nil, err
+}
+
+// tlsToBlame reports whether a login may work without TLS: the handshake has failed, or
+// pg_hba.conf has no entry for encrypted connections. libpq tries again as well where
+// encryption is only preferred.
+func tlsToBlame(err error) bool {
+	var said *ServerError
+	return errors.Is(err, errHandshake) || errors.As(err, &said) && said.Code() == "28000"
 }
 
 func connect(ctx context.Context, t Target, password string) (*Session, error) {
@@ -105,7 +126,7 @@ func connect(ctx context.Context, t Target, password string) (*Session, error) {
 		t.Attempt()
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	s, err := logIn(conn, t, password)
+	s, err := open(ctx, conn, t, password)
 	if !stop() && err == nil {
 		err = ctx.Err() // the deadline is set, or about to be
 	}
@@ -117,6 +138,27 @@ func connect(ctx context.Context, t Target, password string) (*Session, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// open logs in at a connection that is there.
+func open(ctx context.Context, conn net.Conn, t Target, password string) (*Session, error) {
+	conn, err := secure(ctx, conn, t)
+	if err != nil {
+		return nil, err
+	}
+	return logIn(conn, t, password)
+}
+
+// secure encrypts a connection if it is to be.
+func secure(ctx context.Context, conn net.Conn, t Target) (net.Conn, error) {
+	if t.TLS == nil || t.Network == "unix" {
+		return conn, nil
+	}
+	host, _, err := net.SplitHostPort(t.Address)
+	if err != nil {
+		return nil, fmt.Errorf("asking for TLS: %w", err)
+	}
+	return t.TLS.encrypt(ctx, conn, host)
 }
 
 func dial(ctx context.Context, t Target) (net.Conn, error) {

@@ -13,8 +13,10 @@ type exchange struct {
 	total    int
 	failures []Failure
 	// probe is set while the answers that come before ours are the client's.
-	probe bool
-	done  func(failures []Failure)
+	probe    bool
+	wantsRow bool // the first row is kept in Server.row
+	done     func(failures []Failure)
+	lost     func(reason error) // called in place of done when the server is lost; may be nil
 }
 
 // Failure is the ErrorResponse to one of several queries of our own.
@@ -76,7 +78,7 @@ func (e *exchange) message(s *Server, typ byte, body []byte) (forward bool, err 
 		if typ != wire.EmptyQueryResponse {
 			if typ == wire.ErrorResponse {
 				s.failed = true
-				s.countError()
+				s.countError(body)
 			}
 			return s.phase == phaseHeld, nil
 		}
@@ -84,6 +86,10 @@ func (e *exchange) message(s *Server, typ byte, body []byte) (forward bool, err 
 		return false, nil
 	}
 	switch typ {
+	case wire.DataRow:
+		if e.wantsRow && s.row == nil {
+			s.row = readRow(body)
+		}
 	case wire.ErrorResponse:
 		e.failures = append(e.failures, Failure{e.total - e.left, append([]byte(nil), body...)})
 	case wire.ReadyForQuery:

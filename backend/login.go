@@ -53,7 +53,7 @@ func logIn(conn net.Conn, t Target, password string) (*Session, error) {
 		return nil, fmt.Errorf("sending the StartupMessage: %w", err)
 	}
 	s := &Session{Conn: conn}
-	a := authentication{conn: conn, user: t.User, password: password}
+	a := authentication{conn: conn, user: t.User, password: password, keys: t.Keys}
 	total := 0
 	for range maxLoginMessages {
 		typ, body, err := readMessage(conn)
@@ -154,6 +154,7 @@ func readOldError(conn net.Conn, start []byte) error {
 type authentication struct {
 	conn           net.Conn
 	user, password string
+	keys           *Keys         // where there is no password; nil if there are none
 	method         uint32        // that the server has asked for, 0 if none
 	scram          *scram.Client // of that method
 	verified       bool          // the server has proved that it knows the password
@@ -181,8 +182,10 @@ func (a *authentication) answer(body []byte) error {
 	case a.method != 0:
 		// As one who could not finish SCRAM would, to be told the password in clear text.
 		return errors.New("the server asks for a password a second time")
-	case a.password == "":
+	case a.password == "" && a.keys == nil:
 		return errors.New("the server asks for a password and none is configured (users.toml: password or server_password)")
+	case a.password == "" && request != authSASL:
+		return errors.New("the server asks for a password not by SCRAM, and pgebb has only the SCRAM keys from the client's login (users.toml: password or server_password)")
 	}
 	a.method = request
 	switch request {
@@ -218,21 +221,36 @@ func (a *authentication) goOn(request uint32, data []byte) error {
 }
 
 func (a *authentication) startSASL(mechanisms []byte) error {
+	var plain, plus bool
 	for len(mechanisms) > 0 {
 		name, rest, ok := wire.CString(mechanisms)
 		if !ok || len(name) == 0 {
 			break
 		}
-		if string(name) == scram.Mechanism {
-			a.scram = scram.NewClient(a.password)
-			first := a.scram.First()
-			body := append([]byte(scram.Mechanism), 0)
-			body = binary.BigEndian.AppendUint32(body, uint32(len(first)))
-			return a.send(append(body, first...))
-		}
+		plain = plain || string(name) == scram.Mechanism
+		plus = plus || string(name) == scram.MechanismPlus
 		mechanisms = rest
 	}
-	return errors.New("the server offers no SASL mechanism that is supported (" + scram.Mechanism + ")")
+	data, binds := endPoint(a.conn)
+	chosen := scram.Mechanism
+	switch {
+	case plus && binds:
+		chosen = scram.MechanismPlus
+	case !plain:
+		return errors.New("the server offers no SASL mechanism that is supported (" + scram.Mechanism + ")")
+	}
+	if a.password != "" {
+		a.scram = scram.NewClient(a.password)
+	} else {
+		a.scram = scram.NewClientFromKeys(a.keys)
+	}
+	if binds {
+		a.scram.Bind(data, plus)
+	}
+	first := a.scram.First()
+	body := append([]byte(chosen), 0)
+	body = binary.BigEndian.AppendUint32(body, uint32(len(first)))
+	return a.send(append(body, first...))
 }
 
 func (a *authentication) send(body []byte) error {
@@ -266,9 +284,13 @@ func Cancel(ctx context.Context, t Target, pid uint32, secret []byte) error {
 	if err != nil {
 		return fmt.Errorf("dialling for a cancel request: %w", err)
 	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer conn.Close() // of the socket
+	socket := conn
+	stop := context.AfterFunc(ctx, func() { _ = socket.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
+	if conn, err = secure(ctx, conn, t); err != nil {
+		return fmt.Errorf("dialling for a cancel request: %w", err)
+	}
 	if _, err := conn.Write(wire.AppendCancelRequest(nil, pid, secret)); err != nil {
 		return fmt.Errorf("sending a cancel request: %w", err)
 	}

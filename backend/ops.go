@@ -43,7 +43,7 @@ func (o *ops) push(op byte) {
 // endsBatch says which messages are answered with a ReadyForQuery.
 func endsBatch(op byte) bool {
 	switch op {
-	case wire.Query, wire.FunctionCall, wire.Sync, doubtfulSync:
+	case wire.Query, wire.FunctionCall, wire.Sync, doubtfulSync, opQuery, opPrepare, opOurSync, opOurQuery:
 		return true
 	}
 	return false
@@ -60,6 +60,9 @@ func (o *ops) pop() {
 }
 
 func (o *ops) clear() { o.q, o.head, o.ends = o.inline[:0], 0, 0 }
+
+// waiting are the messages without an answer; valid until the next push or pop.
+func (o *ops) waiting() []byte { return o.q[o.head:] }
 
 func (o *ops) len() int { return len(o.q) - o.head }
 

@@ -3,7 +3,6 @@ package backend
 import (
 	"slices"
 	"strings"
-	"unique"
 )
 
 // Param is one run-time parameter of Postgres by name, as it stands in a
@@ -16,7 +15,7 @@ type Param struct {
 // equal (==) if and only if they hold the same, and a thousand clients with
 // the same settings share one. The zero value is the empty set.
 type Set struct {
-	h unique.Handle[string] // name NUL value NUL …, by name
+	t *setText
 }
 
 // MakeSet returns the set of the given parameters. Of several with the same
@@ -60,7 +59,7 @@ func intern(sorted []Param) Set {
 		b.WriteString(p.Value)
 		b.WriteByte(0)
 	}
-	return Set{unique.Make(b.String())}
+	return Set{sets.intern(b.String())}
 }
 
 // Params returns what the set holds, ordered by name, in a slice of the
@@ -69,7 +68,7 @@ func (s Set) Params() []Param {
 	if s == (Set{}) {
 		return nil
 	}
-	fields := strings.Split(s.h.Value(), "\x00")
+	fields := strings.Split(s.t.text, "\x00")
 	params := make([]Param, 0, len(fields)/2)
 	for i := 0; i+1 < len(fields); i += 2 {
 		params = append(params, Param{fields[i], fields[i+1]})
@@ -107,7 +106,7 @@ func (s Set) Len() int {
 	if s == (Set{}) {
 		return 0
 	}
-	return len(s.h.Value())
+	return len(s.t.text)
 }
 
 // change is what must be done to a session that has the set "from" to make it
@@ -174,13 +173,35 @@ var reportOnly = map[string]bool{
 // Greeting is what a server reported at its login, in its order, and so what
 // a client is told at its own. It is immutable.
 type Greeting struct {
-	Params []Param
-	base   Set // of Params
+	Params   []Param
+	base     Set   // of Params
+	settable Set   // base without what nobody can set
+	size     int64 // what it takes in bytes
 }
 
 // NewGreeting makes a greeting of what was reported.
 func NewGreeting(params []Param) *Greeting {
-	return &Greeting{Params: params, base: MakeSet(params)}
+	g := &Greeting{Params: params, base: MakeSet(params)}
+	g.settable = MakeSet(slices.DeleteFunc(slices.Clone(params), func(p Param) bool { return reportOnly[p.Name] }))
+	g.size = g.cost()
+	return g
+}
+
+// Alike reports whether sessions of both begin with the same settings, so that a [Set]
+// means the same for both.
+func (g *Greeting) Alike(o *Greeting) bool { return g.settable == o.settable }
+
+// Adopt is the set that makes a session with this greeting what the set s makes of one
+// with another.
+func (g *Greeting) Adopt(s Set, of *Greeting) Set {
+	if g.Alike(of) {
+		return s
+	}
+	want := of.settable.Params()
+	for _, p := range s.Params() {
+		want = put(want, p)
+	}
+	return g.Normalize(intern(want))
 }
 
 // Normalize returns the set without what every session has from the start.
@@ -219,5 +240,5 @@ func (s Set) Key() string {
 	if s == (Set{}) {
 		return ""
 	}
-	return s.h.Value()
+	return s.t.text
 }

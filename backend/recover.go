@@ -144,7 +144,11 @@ func (s *Server) Retire() {
 	}
 	busy := s.Working() || s.left > 0 || s.open || s.skipping
 	s.stopDeadline()
+	exchange := s.exchange
 	s.client, s.exchange, s.phase = nil, nil, phaseClosing
+	if exchange != nil && exchange.lost != nil {
+		exchange.lost(ErrUnused)
+	}
 	s.holder.Store(0)
 	s.deadline = s.after(endTimeout, func() { s.end(ErrUnused) })
 	if busy {

@@ -79,10 +79,18 @@ func (s *Server) Settled() bool {
 		!s.copyIn && !s.copyBoth && !s.lost && s.exchange == nil && s.Pending() == 0
 }
 
+// Midway reports whether the client who holds the server has been given only a part of a
+// message.
+func (s *Server) Midway() bool { return s.left > 0 && !s.drop }
+
 // Working reports whether answers are outstanding that are sure to come.
 func (s *Server) Working() bool {
 	return s.ops.len() > s.doubtful || s.copyIn || s.exchange != nil || s.Pending() > 0
 }
+
+// BetweenBatches reports whether what is sent next is not a part of something that has
+// begun.
+func (s *Server) BetweenBatches() bool { return !s.open && !s.skipping && !s.copyIn && s.left == 0 }
 
 // Unsure reports that only a probe can tell whether Postgres has answered
 // everything, and that this is the moment for it: nothing but doubtful Syncs can be
@@ -154,6 +162,9 @@ func (s *Server) answer(typ byte, body []byte) (forward bool, err error) {
 		s.settle()
 	}
 	first := s.ops.first()
+	if first == opOurQuery || first == opOurSync && typ == wire.ReadyForQuery {
+		return false, s.ourAnswer(first, typ, body)
+	}
 	switch typ {
 	case wire.DataRow, wire.CopyData, wire.ParameterDescription, wire.FunctionCallResponse, wire.CopyOutResponse, wire.CopyDone:
 	case wire.ParseComplete, wire.BindComplete, wire.CloseComplete:
@@ -170,9 +181,14 @@ func (s *Server) answer(typ byte, body []byte) (forward bool, err error) {
 			s.popOp()
 		}
 	case wire.ErrorResponse:
+		if s.oursFails(first) {
+			s.injectionFailed(body)
+			s.skip()
+			return false, nil
+		}
 		s.stale(first, body)
 		renamed := s.renamedError(first, body)
-		s.failedAnswer(first)
+		s.failedAnswer(first, body)
 		if renamed != nil {
 			s.made = append(s.made, renamed...)
 			return false, nil
@@ -198,6 +214,9 @@ func (s *Server) popOp() {
 
 // command reads the tag of a CommandComplete.
 func (s *Server) command(tag []byte) {
+	if s.ops.first() == opPrepare {
+		s.records.first().st = nil // nothing takes that back
+	}
 	s.Stats.command(tag, s.copyIn)
 	if s.copyIn {
 		s.copyIn = false
@@ -213,15 +232,16 @@ func (s *Server) command(tag []byte) {
 }
 
 // countError counts an ErrorResponse to a message of the client's.
-func (s *Server) countError() {
+func (s *Server) countError(body []byte) {
+	s.owner.Refused(wire.ErrorField(body, 'C'))
 	s.Totals.Errors++
 	s.Stats.Errors++
 	s.errors++
 }
 
 // failedAnswer follows an ErrorResponse.
-func (s *Server) failedAnswer(first byte) {
-	s.countError()
+func (s *Server) failedAnswer(first byte, body []byte) {
+	s.countError(body)
 	s.failed = true
 	s.copyBoth, s.deallocating = false, nil
 	if s.copyIn {
@@ -233,8 +253,11 @@ func (s *Server) failedAnswer(first byte) {
 		s.ops.dropCopyEnd()
 	}
 	switch first {
-	case wire.Query, wire.FunctionCall, wire.Sync:
+	case wire.Query, wire.FunctionCall, wire.Sync, opQuery:
 		// Its ReadyForQuery follows.
+	case opPrepare:
+		s.undo(first, *s.records.first())
+		s.records.first().st = nil
 	case 0:
 		// Nobody asked: a farewell, and the end of the stream comes next.
 	default:
@@ -272,13 +295,18 @@ func (s *Server) settle() {
 // ready follows a ReadyForQuery.
 func (s *Server) ready(first byte, body []byte) error {
 	if len(body) != 1 {
-		return errors.New("ReadyForQuery without a status")
+		return errNoStatus
 	}
 	s.readyForQuery(body[0])
+	s.dropping = nil
 	switch first {
 	case doubtfulSync:
 		s.doubtful--
 		s.skipping = false
+		s.popOp()
+	case opQuery, opPrepare:
+		s.injection = nil
+		s.popRecord(first)
 		s.popOp()
 	case wire.Query, wire.FunctionCall, wire.Sync:
 		s.popOp()
@@ -303,6 +331,9 @@ func (s *Server) readyForQuery(status byte) {
 	}
 }
 
+// errNoStatus says that a server does not keep to the protocol.
+var errNoStatus = errors.New("ReadyForQuery without a status")
+
 // Failed reports whether the last thing that Postgres said was an ErrorResponse.
 func (s *Server) Failed() bool { return s.failed }
 
@@ -315,7 +346,7 @@ func (s *Server) answerUncounted(typ byte, body []byte) error {
 	switch typ {
 	case wire.ReadyForQuery:
 		if len(body) != 1 {
-			return errors.New("ReadyForQuery without a status")
+			return errNoStatus
 		}
 		s.readyForQuery(body[0])
 	case wire.CommandComplete:
@@ -323,7 +354,7 @@ func (s *Server) answerUncounted(typ byte, body []byte) error {
 	case wire.CopyInResponse:
 		s.copyIn = true
 	case wire.ErrorResponse:
-		s.countError()
+		s.countError(body)
 		s.copyIn, s.failed = false, true
 	}
 	return nil

@@ -6,9 +6,9 @@ import (
 	"github.com/pgebb/pgebb/cache"
 )
 
-// resolvedLimit bounds in bytes what a pool remembers about the start-up
+// ResolvedLimit bounds in bytes what a pool remembers about the start-up
 // parameters of its clients.
-const resolvedLimit = 256 << 10
+const ResolvedLimit = 256 << 10
 
 // Resolved remembers what Postgres made of the start-up parameters that clients
 // came with, so that only the first of those with the same ones needs a server for
@@ -24,7 +24,7 @@ type resolution struct {
 
 // NewResolved makes an empty one.
 func NewResolved() *Resolved {
-	return &Resolved{cache.NewLRU(resolvedLimit, func(k string, v resolution) int64 {
+	return &Resolved{cache.NewLRU(ResolvedLimit, func(k string, v resolution) int64 {
 		cost := int64(2*len(k)+v.set.Len()) + cache.EntryOverhead
 		for _, r := range v.refused {
 			cost += int64(len(r.Body))

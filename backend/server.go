@@ -55,6 +55,9 @@ type Owner interface {
 	// Retiring says that an idle server is being closed and must not be handed
 	// out; it is lost a little later.
 	Retiring(s *Server)
+	// Refused is told the SQLSTATE of each ErrorResponse to a client. It is valid during
+	// the call only.
+	Refused(code []byte)
 	// Registry is where the statements of clients are interned.
 	Registry() *cache.Registry
 }
@@ -104,16 +107,20 @@ type Server struct {
 	failed    bool // the last answer was an ErrorResponse without a ReadyForQuery since
 
 	statements   keeps    // that Postgres has, or will have when it has answered
-	records      []record // of the messages in ops that have one, in their order
+	records      records  // see there
 	naming       int      // how many of them define or forget names
 	sealed       int      // how many of these belong to an earlier batch
 	deallocating *record  // what the Query under way is to deallocate
+	dropping     []uint64 // IDs of statements that the batch at hand has parsed a DEALLOCATE of and not executed it
+	injection    []byte   // the ErrorResponse to a Parse of ours ahead of a Query; nil once that is answered
 	made         []byte   // answers of ours that go behind the message at hand
 	checkouts    uint64   // counts Take
 
-	exchange *exchange // messages of our own that are being answered
-	cancels  int       // cancel requests under way for it
-	waiting  bool      // clean, but a cancel request is under way
+	exchange *exchange     // messages of our own that are being answered
+	row      []string      // the first row of the answer, if that is wanted
+	kept     time.Duration // Since of a server that is being inspected; 0 for none
+	cancels  int           // cancel requests under way for it
+	waiting  bool          // clean, but a cancel request is under way
 	deadline *time.Timer
 }
 
@@ -138,6 +145,11 @@ func NewServer(l *loop.Loop, t Target, session *Session, owner Owner) (*Server, 
 	s := &Server{
 		ID: serverIDs.Add(1), PID: session.PID, Target: t, Born: l.Now(), Since: l.Now(),
 		Greeting: NewGreeting(session.Params), secret: session.Secret, owner: owner, status: wire.Idle,
+	}
+	if _, encrypted := session.Conn.(*loop.TLS); !encrypted {
+		s.Target.TLS = nil
+	} else {
+		s.Target.TLS = t.TLS.insisting() // also for cancel requests
 	}
 	s.ops.clear()
 	if err := s.Init(session.Conn, s); err != nil {
@@ -195,6 +207,9 @@ func (s *Server) free() {
 	s.stopDeadline()
 	s.client, s.phase, s.waiting = nil, phaseIdle, false
 	s.Since = s.Loop().Now()
+	if s.kept > 0 {
+		s.Since, s.kept = s.kept, 0 // that was no use
+	}
 	s.owner.Freed(s)
 }
 
@@ -283,7 +298,7 @@ func (s *Server) scan(b []byte) error {
 			i += size
 			continue
 		}
-		if !whole && size <= maxWhole && readsBody(typ) {
+		if !whole && size <= maxWhole && (readsBody(typ) || typ == wire.DataRow && s.exchange != nil) {
 			break
 		}
 		body := b[i+wire.HeaderSize : min(i+size, len(b))]
@@ -357,9 +372,8 @@ func (s *Server) end(reason error) {
 	}
 	s.holder.Store(0)
 	s.stopDeadline()
-	if s.exchange != nil {
-		s.exchange = nil
-	}
+	exchange := s.exchange
+	s.exchange = nil
 	if phase == phaseIdle {
 		s.owner.Retiring(s)
 	}
@@ -368,6 +382,9 @@ func (s *Server) end(reason error) {
 		client.ServerLost(s, reason)
 	}
 	s.owner.Lost(s, reason)
+	if exchange != nil && exchange.lost != nil {
+		exchange.lost(reason)
+	}
 }
 
 func (s *Server) stopDeadline() {

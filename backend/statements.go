@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -36,6 +35,35 @@ type record struct {
 	st   *cache.Statement
 	id   uint64 // of its name on the server at that time
 	name string // the client's
+
+	rename  Rename // of an opQuery or opPrepare
+	refusal []byte // the encoded error that the client is to see
+}
+
+// records are those of the messages in ops that have one, in their order.
+type records struct {
+	q    []record
+	head int
+}
+
+// keptRecords is for how many records a server keeps the room while it has none.
+const keptRecords = 4
+
+func (r *records) push(x record) { r.q = append(r.q, x) }
+
+func (r *records) first() *record { return &r.q[r.head] }
+
+func (r *records) pop() record {
+	x := r.q[r.head]
+	r.q[r.head] = record{}
+	r.head++
+	if r.head == len(r.q) {
+		r.q, r.head = r.q[:0], 0
+		if cap(r.q) > keptRecords {
+			r.q = nil
+		}
+	}
+	return x
 }
 
 // StatementPolicy says how many statements a server may keep, and for how long.
@@ -43,74 +71,6 @@ type StatementPolicy struct {
 	Limit  int           // at most, between transactions
 	TTL    time.Duration // 0 for ever
 	Jitter time.Duration // spread of TTL, so that not all expire at once
-}
-
-// kept is a statement that a server has.
-type kept struct {
-	id           uint64
-	checkout     uint64        // of the latest use
-	expires      time.Duration // in loop.Now; 0 for never
-	older, newer *kept
-	link         *kept // of its bucket
-}
-
-// Link implements [cache.Element].
-func (e *kept) Link() **kept { return &e.link }
-
-// Hash implements [cache.Element]: numbers that are given in turn need none.
-func (e *kept) Hash() uint64 { return e.id }
-
-// keeps are the statements of a server, the least recently used first.
-type keeps struct {
-	table          cache.Table[kept, *kept]
-	oldest, newest *kept
-}
-
-func (k *keeps) len() int { return k.table.Len() }
-
-func (k *keeps) get(id uint64) *kept {
-	e := k.table.First(id)
-	for e != nil && e.id != id {
-		e = e.link
-	}
-	return e
-}
-
-func (k *keeps) unlink(e *kept) {
-	if e.older != nil {
-		e.older.newer = e.newer
-	} else {
-		k.oldest = e.newer
-	}
-	if e.newer != nil {
-		e.newer.older = e.older
-	} else {
-		k.newest = e.older
-	}
-	e.older, e.newer = nil, nil
-}
-
-func (k *keeps) append(e *kept) {
-	e.older = k.newest
-	if k.newest != nil {
-		k.newest.newer = e
-	} else {
-		k.oldest = e
-	}
-	k.newest = e
-}
-
-func (k *keeps) add(e *kept) {
-	k.remove(e.id)
-	k.table.Insert(e)
-	k.append(e)
-}
-
-func (k *keeps) remove(id uint64) {
-	if e := k.get(id); e != nil {
-		k.table.Remove(e)
-		k.unlink(e)
-	}
 }
 
 func appendStatementName(b []byte, id uint64) []byte {
@@ -147,12 +107,13 @@ func (s *Server) Prepare(b []byte, name string, st *cache.Statement) []byte {
 	s.open = true
 	id := st.ID()
 	if s.has(id) && s.certain() {
-		s.record(opHad, record{st, id, name})
+		s.record(opHad, record{st: st, id: id, name: name})
 		return b
 	}
 	b = s.makeRoom(b, id)
-	s.record(opParse, record{st, id, name})
-	return s.appendParse(b, st, id)
+	s.keep(id)
+	s.record(opParse, record{st: st, id: id, name: name})
+	return appendParse(b, StatementName(id), st.Body())
 }
 
 // certain reports whether a Parse of what the server has would succeed: it would not in a
@@ -169,8 +130,7 @@ func (s *Server) Use(b []byte, st *cache.Statement) []byte {
 		return b
 	}
 	b = s.makeRoom(b, id)
-	s.record(opInjected, record{st: st, id: id})
-	return s.appendParse(b, st, id)
+	return s.inject(b, st, id)
 }
 
 // UseUnnamed appends to b what must be sent before a message that names the unnamed
@@ -183,14 +143,14 @@ func (s *Server) UseUnnamed(b []byte, st *cache.Statement) []byte {
 // Bound notes that a Bind of a statement was sent.
 func (s *Server) Bound(name string, st *cache.Statement) {
 	s.open = true
-	s.record(opBind, record{st, st.ID(), name})
+	s.record(opBind, record{st: st, id: st.ID(), name: name})
 }
 
 // Forget answers a client's Close of its statement in its turn. The server keeps its
 // copy for the next one who prepares the same.
 func (s *Server) Forget(name string, st *cache.Statement) {
 	s.open = true
-	s.record(opForgot, record{st, st.ID(), name})
+	s.record(opForgot, record{st: st, id: st.ID(), name: name})
 }
 
 // Deallocating notes that the Query that was sent last, or is sent next, is a DEALLOCATE
@@ -213,7 +173,8 @@ func (s *Server) seal() { s.sealed = s.naming }
 // Skipping reports whether Postgres ignores everything up to the next Sync.
 func (s *Server) Skipping() bool { return s.skipping }
 
-func (s *Server) appendParse(b []byte, st *cache.Statement, id uint64) []byte {
+// keep notes that the server is about to have a statement.
+func (s *Server) keep(id uint64) {
 	e := &kept{id: id, checkout: s.checkouts}
 	if ttl := s.policy.TTL; ttl > 0 {
 		if j := min(s.policy.Jitter, ttl-1); j > 0 {
@@ -222,7 +183,6 @@ func (s *Server) appendParse(b []byte, st *cache.Statement, id uint64) []byte {
 		e.expires = s.Loop().Now() + ttl
 	}
 	s.statements.add(e)
-	return appendParse(b, StatementName(id), st.Body())
 }
 
 func appendParse(b []byte, name, body string) []byte {
@@ -258,16 +218,17 @@ func (s *Server) evict(b []byte, id uint64) []byte {
 // when nothing is before it.
 func (s *Server) record(op byte, r record) {
 	s.Stats.sent(op)
-	s.lost = s.lost || s.doubtful > 0 && op == opForgot // nothing would settle what is doubtful
+	s.lost = s.lost || s.doubtful > 0 && op == opForgot || // nothing would settle what is doubtful
+		s.copyIn && !s.copyEnded // it is illegal there
 	if s.lost || s.skipping {
 		s.answerUnqueued(op, r)
 		return
 	}
-	if op == opParse || op == opHad || op == opForgot {
+	if names(op) {
 		s.naming++
 	}
 	s.ops.push(op)
-	s.records = append(s.records, r)
+	s.records.push(r)
 	s.makeAnswers()
 	if len(s.made) > 0 {
 		made := s.made
@@ -284,17 +245,15 @@ func (s *Server) answerUnqueued(op byte, r record) {
 	case opForgot:
 		s.registry().Release(r.st)
 		s.client.FromServer(wire.AppendEmpty(nil, wire.CloseComplete))
+	case opDrop:
+		s.registry().Release(r.st)
 	}
 }
 
 // popRecord takes off the record of the first message in the queue.
 func (s *Server) popRecord(op byte) record {
-	r := s.records[0]
-	s.records = s.records[1:]
-	if len(s.records) == 0 {
-		s.records = nil
-	}
-	if op == opParse || op == opHad || op == opForgot {
+	r := s.records.pop()
+	if names(op) {
 		s.naming--
 		s.sealed = max(s.sealed-1, 0)
 	}
@@ -304,7 +263,17 @@ func (s *Server) popRecord(op byte) record {
 // hasRecord says which messages have one.
 func hasRecord(op byte) bool {
 	switch op {
-	case opParse, opHad, opForgot, opBind, opInjected, opUnnamed, opEvicted, opRedefine:
+	case opParse, opHad, opForgot, opBind, opInjected, opUnnamed, opEvicted, opRedefine,
+		opQuery, opPrepare, opOurQuery, opRefused, opDrop:
+		return true
+	}
+	return false
+}
+
+// names says which of them define or forget a name of the client's.
+func names(op byte) bool {
+	switch op {
+	case opParse, opHad, opForgot, opPrepare, opDrop:
 		return true
 	}
 	return false
@@ -347,6 +316,12 @@ func (s *Server) completed(typ, first byte) (forward bool) {
 		s.popRecord(first)
 		s.popOp()
 		return true
+	case typ == wire.ParseComplete && first == opDrop:
+		r := s.popRecord(first)
+		s.dropping = append(s.dropping, r.id)
+		s.registry().Release(r.st)
+		s.popOp()
+		return true
 	case typ == wire.ParseComplete && (first == opInjected || first == opUnnamed), typ == wire.CloseComplete && first == opEvicted:
 		s.popRecord(first)
 		s.popOp()
@@ -359,16 +334,18 @@ func (s *Server) completed(typ, first byte) (forward bool) {
 // undo takes back what was assumed of a message that Postgres has refused or ignored.
 func (s *Server) undo(op byte, r record) {
 	switch op {
-	case opParse:
-		s.statements.remove(r.id)
-		s.undefine(r)
+	case opParse, opPrepare:
+		if r.st != nil { // otherwise it is prepared already
+			s.statements.remove(r.id)
+			s.undefine(r)
+		}
 	case opHad:
 		s.undefine(r)
-	case opForgot:
+	case opForgot, opDrop:
 		if s.client == nil || !s.client.Restore(r.name, r.st) {
 			s.registry().Release(r.st)
 		}
-	case opInjected:
+	case opInjected, opOurQuery:
 		s.statements.remove(r.id)
 	case opEvicted:
 		s.statements.add(&kept{id: r.id})
@@ -384,25 +361,28 @@ func (s *Server) undefine(r record) {
 // skip drops what Postgres ignores after an error, everything up to the next Sync, or up
 // to the end if there is none yet; it says which.
 func (s *Server) skip() (toSync bool) {
-	s.undoUntil(wire.Sync)
+	s.undoUntil(isSync)
 	return s.ops.len() > 0
 }
 
 // undoAll takes back everything, because the server is gone.
 func (s *Server) undoAll() {
-	s.undoUntil(0)
+	s.undoUntil(func(byte) bool { return false })
 	s.deallocating = nil
 }
 
-// undoUntil drops messages up to one of a type, and takes back what was assumed of them,
+// isSync reports the messages that end the skipping after an error.
+func isSync(op byte) bool { return op == wire.Sync || op == opOurSync }
+
+// undoUntil drops messages up to one of a kind, and takes back what was assumed of them,
 // the last first.
-func (s *Server) undoUntil(end byte) {
+func (s *Server) undoUntil(end func(op byte) bool) {
 	type dropped struct {
 		op byte
 		r  record
 	}
 	var all []dropped
-	for s.ops.len() > 0 && s.ops.first() != end {
+	for s.ops.len() > 0 && !end(s.ops.first()) {
 		op := s.ops.first()
 		s.ops.pop()
 		if hasRecord(op) {
@@ -417,21 +397,10 @@ func (s *Server) undoUntil(end byte) {
 // stale acts on an error that says that a statement does not fit its tables any more:
 // nobody else is to run into that, on this server or another.
 func (s *Server) stale(first byte, body []byte) {
-	if first != opBind || string(wire.ErrorField(body, 'C')) != "0A000" || string(wire.ErrorField(body, 'R')) != "RevalidateCachedQuery" {
+	if first != opBind && first != opQuery || string(wire.ErrorField(body, 'C')) != "0A000" || string(wire.ErrorField(body, 'R')) != "RevalidateCachedQuery" {
 		return
 	}
-	s.registry().Renew(s.records[0].st)
-}
-
-// renamedError is an ErrorResponse in which a name that only servers know is replaced by
-// the client's; nil if there is nothing to replace.
-func (s *Server) renamedError(first byte, body []byte) []byte {
-	if !hasRecord(first) || !bytes.Contains(body, []byte(statementPrefix)) {
-		return nil
-	}
-	r := s.records[0]
-	renamed := bytes.ReplaceAll(body, []byte(`"`+StatementName(r.id)+`"`), []byte(`"`+r.name+`"`))
-	return wire.AppendRaw(nil, wire.ErrorResponse, renamed)
+	s.registry().Renew(s.records.first().st)
 }
 
 // deallocated follows the tag of a command that drops statements.
@@ -440,9 +409,13 @@ func (s *Server) deallocated(tag string) {
 	s.deallocating = nil
 	switch tag {
 	case "DEALLOCATE":
-		if r != nil && r.st != nil {
+		switch {
+		case r != nil && r.st != nil:
 			s.statements.remove(r.id)
 			s.undefine(*r)
+		case len(s.dropping) > 0:
+			s.statements.remove(s.dropping[0])
+			s.dropping = s.dropping[1:]
 		}
 	case "DEALLOCATE ALL", "DISCARD ALL":
 		s.statements = keeps{}
@@ -476,5 +449,5 @@ func (s *Server) Statements() int { return s.statements.len() }
 // fails.
 func (s *Server) Redefined(name string, st *cache.Statement) {
 	s.open = true
-	s.record(opRedefine, record{st, st.ID(), name})
+	s.record(opRedefine, record{st: st, id: st.ID(), name: name})
 }

@@ -55,6 +55,9 @@ func (st *Statement) Hash() uint64 { return uint64(st.hash) >> shardBits }
 // the parameters. It must not be changed.
 func (st *Statement) Body() string { return st.body }
 
+// Plan is what else the statement's meaning depends on.
+func (st *Statement) Plan() string { return st.plan.Value() }
+
 // ID makes the name of the statement on servers. It changes with [Registry.Renew], and is
 // never used for anything else.
 func (st *Statement) ID() uint64 { return st.id.Load() }
@@ -82,6 +85,7 @@ type Registry struct {
 type registryShard struct {
 	mu     sync.Mutex
 	table  Table[Statement, *Statement]
+	texts  int64      // what the texts take in bytes
 	oldest *Statement // of those nobody uses
 	newest *Statement
 }
@@ -104,15 +108,24 @@ func (r *Registry) SetLimits(limit int64, unused int) {
 // for.
 func (r *Registry) Bytes() int64 { return r.bytes.Load() + r.named.Load() }
 
-// Statements is what the statements take, in bytes, and their number.
-func (r *Registry) Statements() (bytes, n int64) { return r.bytes.Load(), r.count.Load() }
+// Statements is what the texts of all statements take, in bytes, what is known of them and
+// the tables, and the number of statements.
+func (r *Registry) Statements() (texts, rest, n int64) {
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		texts += s.texts
+		s.mu.Unlock()
+	}
+	return texts, max(r.bytes.Load()-texts, 0), r.count.Load()
+}
 
 // Named is what the names of all clients take, in bytes, and their number.
 func (r *Registry) Named() (bytes, n int64) { return r.named.Load(), r.names.Load() }
 
-// Verify counts again what Statements says.
+// Verify counts again what Statements says; it stops all use of the registry meanwhile.
 func (r *Registry) Verify() error {
-	var bytes, n, idle int64
+	var bytes, texts, n, idle int64
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
@@ -120,13 +133,15 @@ func (r *Registry) Verify() error {
 		bytes += s.table.Bytes()
 		for st := range s.table.All() {
 			bytes += st.size()
+			texts += memory.SizeOf(len(st.body))
 			n++
 		}
+		texts -= s.texts
 		for st := s.oldest; st != nil; st = st.newer {
 			idle++
 		}
 	}
-	if bytes != r.bytes.Load() || n != r.count.Load() || idle != r.idle.Load() {
+	if texts != 0 || bytes != r.bytes.Load() || n != r.count.Load() || idle != r.idle.Load() {
 		return fmt.Errorf("%d statements of %d bytes, %d of them unused, are counted as %d of %d bytes, %d unused", n, bytes, idle, r.count.Load(), r.bytes.Load(), r.idle.Load())
 	}
 	return nil
@@ -178,6 +193,7 @@ func (r *Registry) Intern(body []byte, plan string) (*Statement, error) {
 	st.id.Store(r.lastID.Add(1))
 	before := s.table.Bytes()
 	s.table.Insert(st)
+	s.texts += memory.SizeOf(len(body))
 	r.bytes.Add(st.size() + s.table.Bytes() - before)
 	r.count.Add(1)
 	return st, nil
@@ -258,6 +274,7 @@ func (r *Registry) dropLocked(s *registryShard, st *Statement) {
 	r.count.Add(-1)
 	before := s.table.Bytes()
 	s.table.Remove(st)
+	s.texts -= memory.SizeOf(len(st.body))
 	r.bytes.Add(s.table.Bytes() - before - st.size())
 }
 

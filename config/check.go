@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -23,9 +24,6 @@ func (d *decoder) checkGeneral(c *Config, raw rawTable) {
 		d.problem(raw.placeOf("unix_socket_dir"), "general.unix_socket_dir", "",
 			"%s is longer than the %d bytes that a Unix socket's path may have", path, maxsocketPath)
 	}
-	if m := g.PreparedStatements; m == "extended_anonymous" || m == "full" {
-		d.warn(raw.placeOf("prepared_statements"), "general.prepared_statements", "%q is not implemented yet, so extended is used", m)
-	}
 	if _, ok := parseLevel(g.LogLevel); !ok {
 		d.warn(raw.placeOf("log_level"), "general.log_level", "%q has none of %s for everything, so info is used%s",
 			g.LogLevel, strings.Join(logLevels, ", "), didYouMean(g.LogLevel, logLevels))
@@ -42,22 +40,8 @@ func (d *decoder) checkDatabases(c *Config) {
 		if db.Name == c.Admin.Name {
 			d.warn(at, "databases.name", "clients that ask for database %q get the console, whose name it is", db.Name)
 		}
-		used := c.host(db.Name)
-		switch {
-		case used.Role == "replica" && used == db:
-			d.warn(at, "databases.role", "database %q has replicas only: everything goes to %s, where no statement can write", db.Name, db.Host)
-		case used == db && db.Role == "auto":
-			d.warn(at, "databases.role", "roles are not found out yet: %s counts as the primary of database %q", db.Host, db.Name)
-		case used == db:
-		case db.Role == "replica":
-			d.warn(at, "databases.role", "reads are not sent to replicas yet: everything for database %q goes to its %s %s, and nothing to %s",
-				db.Name, used.Role, used.Host, db.Host)
-		case db.Role == "auto":
-			d.warn(at, "databases.role", "roles are not found out yet: everything for database %q goes to %s, and nothing to %s", db.Name, used.Host, db.Host)
-		default:
-			d.warn(at, "databases", "database %q has several primaries: everything goes to the first, %s", db.Name, used.Host)
-		}
 	}
+	d.checkRoles(c)
 }
 
 // checkSizes complains about a minimum that does not fit into its pool.
@@ -117,7 +101,7 @@ func (d *decoder) checkPassword(c *Config, u *User, raw rawTable) {
 		return
 	}
 	for _, name := range u.databases(c) {
-		if db := c.host(name); db != nil && db.Password == "" {
+		if slices.ContainsFunc(c.hosts[name], func(db *Database) bool { return db.Password == "" }) {
 			d.warn(at, "users.password_hash", "the servers of user %q have no password, since a hash is none: without server_password Postgres must let them in without", u.Name)
 		}
 	}

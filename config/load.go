@@ -33,6 +33,7 @@ func (d *decoder) config(main, users rawTable, databaseURLs []string) *Config {
 	d.checkTables(users, usersFile)
 	general := d.one(main, "general")
 	d.fill(tableNamed("general"), general, &c.General)
+	d.verify = c.General.TLSVerify
 	d.fill(tableNamed("tcp"), d.one(main, "tcp"), &c.TCP)
 	d.fill(tableNamed("memory"), d.one(main, "memory"), &c.Memory)
 	d.admin(c, main, users)
@@ -42,8 +43,10 @@ func (d *decoder) config(main, users rawTable, databaseURLs []string) *Config {
 		d.lists(c, main, users)
 	}
 	d.mirroring()
+	c.origins = d.origins
 	c.index()
 	if !d.broken {
+		d.certificates(c, general)
 		d.check(c, general)
 	}
 	return c

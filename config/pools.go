@@ -12,10 +12,13 @@ type Pool struct {
 	User, Database string // as clients name them
 	Host           string // a folder, if it starts with a slash
 	Port           int
-	Role           string
+	Role           string // primary, replica, or auto as long as that is not found out
+	Weight         int    // its share of the reads, where these are weighted
+	bySize         *sizesByRole
 
 	ServerUser, ServerDatabase string   // as Postgres names them
 	ServerPasswords            []string // tried in order; empty if there is none
+	TLSVerify                  TLSVerify
 
 	Size, MinSize                  int
 	Mode                           PoolerMode
@@ -34,6 +37,7 @@ type Pool struct {
 	ClientIdleTimeout              time.Duration
 	ClientIdleInTransactionTimeout time.Duration
 	Recovery, ClientRecovery       Recovery
+	Health                         Health
 }
 
 // Credential is what a client's password is held to.
@@ -45,7 +49,8 @@ type Credential struct {
 // Pools returns all pools in the order of the files.
 func (c *Config) Pools() []Pool { return c.pools }
 
-// FindPool returns the pool for a user and a database as clients name them.
+// FindPool returns the pool for a user and a database as clients name them: that of the
+// host that writes go to, if it is known.
 func (c *Config) FindPool(user, database string) (Pool, bool) {
 	i, ok := c.byLogin[login{user, database}]
 	if !ok {
@@ -63,6 +68,33 @@ func (c *Config) HasDatabase(name string) bool { return c.hosts[name] != nil }
 func (c *Config) Login(user, database string) (Credential, bool) {
 	if cred, ok := c.logins[login{user, database}]; ok {
 		return cred, true
+	}
+	cred, ok := c.anyLogin[user]
+	return cred, ok
+}
+
+// bouncerConsole is the database that the console of PgBouncer is at.
+const bouncerConsole = "pgbouncer"
+
+// IsConsole reports whether clients that name a database get the console: it is that of
+// [admin], or pgbouncer, where there is no real one.
+func (c *Config) IsConsole(database string) bool {
+	return database == c.Admin.Name || database == bouncerConsole && !c.HasDatabase(database)
+}
+
+// SpeaksBouncer reports whether the console at a database speaks as that of PgBouncer.
+func (c *Config) SpeaksBouncer(database string) bool {
+	return database == bouncerConsole && database != c.Admin.Name
+}
+
+// ConsoleLogin returns what the password of a user of the console is held to. Those of
+// stats_users have the one that users.toml gives them.
+func (c *Config) ConsoleLogin(user string) (Credential, bool) {
+	if user == c.Admin.User {
+		return Credential{Passwords: []string{c.Admin.Password}}, c.Admin.Password != ""
+	}
+	if !slices.Contains(c.Admin.StatsUsers, user) {
+		return Credential{}, false
 	}
 	cred, ok := c.anyLogin[user]
 	return cred, ok
@@ -87,13 +119,7 @@ func (u *User) databases(c *Config) []string {
 // index computes the pools and the tables that look-ups use.
 func (c *Config) index() {
 	c.byLogin, c.logins = map[login]int{}, map[login]Credential{}
-	c.anyLogin, c.hosts = map[string]Credential{}, map[string]*Database{}
-	for i := range c.Databases {
-		db := &c.Databases[i]
-		if h := c.hosts[db.Name]; h == nil || h.Role == "replica" && db.Role != "replica" {
-			c.hosts[db.Name] = db
-		}
-	}
+	c.anyLogin, c.hosts = map[string]Credential{}, c.hostsByName()
 	for i := range c.Users {
 		u := &c.Users[i]
 		cred := Credential{Passwords: u.passwords(), PasswordHash: u.PasswordHash}
@@ -106,17 +132,15 @@ func (c *Config) index() {
 				continue
 			}
 			c.logins[l] = cred
-			if db := c.host(name); db != nil {
-				c.byLogin[l] = len(c.pools)
+			for _, db := range c.hosts[name] {
+				if main, ok := c.byLogin[l]; !ok || rank(db.Role) < rank(c.pools[main].Role) {
+					c.byLogin[l] = len(c.pools)
+				}
 				c.pools = append(c.pools, c.effective(u, db))
 			}
 		}
 	}
 }
-
-// host is the host that a database's pools are for, nil if there is no such
-// database: the first that is no replica, or else the first.
-func (c *Config) host(database string) *Database { return c.hosts[database] }
 
 // passwords are those that are set. An empty one is none: with Postgres, too, nobody
 // gets in with it.
@@ -138,52 +162,13 @@ func first[T any](last T, values ...*T) T {
 	return last
 }
 
-// byRole are the settings that can differ by the role of a host.
-type byRole struct {
-	size, least *int
-	idle        *time.Duration
-}
-
-// orElse takes what a does not set from b.
-func (a byRole) orElse(b byRole) byRole {
-	if a.size == nil {
-		a.size = b.size
-	}
-	if a.least == nil {
-		a.least = b.least
-	}
-	if a.idle == nil {
-		a.idle = b.idle
-	}
-	return a
-}
-
-func (u *User) forRole(role string) byRole {
-	r := byRole{u.PoolSizePrimary, u.MinPoolSizePrimary, u.IdleTimeoutPrimary}
-	if role == "replica" {
-		r = byRole{u.PoolSizeReplica, u.MinPoolSizeReplica, u.IdleTimeoutReplica}
-	}
-	return r.orElse(byRole{u.PoolSize, u.MinPoolSize, u.IdleTimeout})
-}
-
-func (db *Database) forRole(role string) byRole {
-	r := byRole{db.PoolSizePrimary, db.MinPoolSizePrimary, db.IdleTimeoutPrimary}
-	if role == "replica" {
-		r = byRole{db.PoolSizeReplica, db.MinPoolSizeReplica, db.IdleTimeoutReplica}
-	}
-	return r.orElse(byRole{db.PoolSize, db.MinPoolSize, db.IdleTimeout})
-}
-
 func (c *Config) effective(u *User, db *Database) Pool {
 	g := &c.General
-	r := u.forRole(db.Role).orElse(db.forRole(db.Role))
 	p := Pool{
 		User: u.Name, Database: db.Name, Host: db.Host, Port: db.Port, Role: db.Role,
-		ServerUser: u.Name, ServerDatabase: db.Name, ServerPasswords: u.passwords(),
-		Size:                 first(g.DefaultPoolSize, r.size),
-		MinSize:              first(g.MinPoolSize, r.least),
+		ServerUser: u.Name, ServerDatabase: db.Name, ServerPasswords: u.passwords(), TLSVerify: g.TLSVerify,
+		Weight:               db.LBWeight,
 		Mode:                 first(g.PoolerMode, u.PoolerMode, db.PoolerMode),
-		IdleTimeout:          first(g.IdleTimeout, r.idle),
 		ServerLifetime:       first(g.ServerLifetime, u.ServerLifetime, db.ServerLifetime),
 		ServerLifetimeJitter: first(g.ServerLifetimeJitter, u.ServerLifetimeJitter, db.ServerLifetimeJitter),
 		StatementTimeout:     first(0, u.StatementTimeout, db.StatementTimeout),
@@ -193,6 +178,7 @@ func (c *Config) effective(u *User, db *Database) Pool {
 		CheckoutTimeout: g.CheckoutTimeout, RollbackTimeout: g.RollbackTimeout, QueryTimeout: g.QueryTimeout,
 		ClientIdleTimeout: g.ClientIdleTimeout, ClientIdleInTransactionTimeout: g.ClientIdleInTransactionTimeout,
 		Recovery: g.ConnectionRecovery, ClientRecovery: g.ClientConnectionRecovery,
+		Health: g.health(),
 	}
 	if db.DatabaseName != "" {
 		p.ServerDatabase = db.DatabaseName
@@ -209,9 +195,5 @@ func (c *Config) effective(u *User, db *Database) Pool {
 	if u.ServerPassword != "" {
 		p.ServerPasswords = []string{u.ServerPassword}
 	}
-	p.MinSize = min(p.MinSize, p.Size)
-	if len(p.ServerPasswords) == 0 {
-		p.MinSize = 0 // without a password nobody knows whether the login works
-	}
-	return p
+	return c.sized(p, u, db)
 }

@@ -25,6 +25,13 @@ connect_attempts = 17
 connect_attempt_delay = 18
 connection_recovery = "rollback_only"
 client_connection_recovery = "recover"
+healthcheck_interval = 19
+healthcheck_timeout = 20
+idle_healthcheck_interval = 21
+idle_healthcheck_delay = 22
+ban_timeout = 23
+ban_replica_lag = 24
+ban_replica_lag_bytes = 25
 
 [[databases]]
 name = "plain"
@@ -33,6 +40,7 @@ host = "h"
 [[databases]]
 name = "set"
 host = "h"
+lb_weight = 7
 port = 5433
 database_name = "real"
 user = "dbuser"
@@ -116,11 +124,13 @@ min_pool_size = 1
 func TestPrecedence(t *testing.T) {
 	c := mustLoad(t, precedence, precedenceUsers, nil)
 	base := Pool{
-		Host: "h", Port: 5432, Role: "primary", Size: 1, Mode: Statement, ServerPasswords: []string{"p"},
+		Host: "h", Port: 5432, Role: "primary", Size: 1, Mode: Statement, TLSVerify: VerifyPrefer, ServerPasswords: []string{"p"},
 		IdleTimeout: time.Millisecond, ServerLifetime: time.Millisecond, ServerLifetimeJitter: time.Millisecond,
 		QueryTimeout: 11 * time.Millisecond, ClientIdleTimeout: 12 * time.Millisecond, ClientIdleInTransactionTimeout: 13 * time.Millisecond,
 		CheckoutTimeout: 14 * time.Millisecond, RollbackTimeout: 15 * time.Millisecond, ConnectTimeout: 16 * time.Millisecond,
 		ConnectAttempts: 17, ConnectAttemptDelay: 18 * time.Millisecond, Recovery: RollbackOnly, ClientRecovery: Recover,
+		Weight: 255,
+		Health: Health{19 * time.Millisecond, 20 * time.Millisecond, 21 * time.Millisecond, 22 * time.Millisecond, 23 * time.Millisecond, 24 * time.Millisecond, 25},
 	}
 	for _, test := range []struct {
 		user, database string
@@ -129,6 +139,7 @@ func TestPrecedence(t *testing.T) {
 		{"plain", "plain", func(p *Pool) {}},
 		{"plain", "set", func(p *Pool) {
 			p.Port, p.ServerDatabase, p.ServerUser, p.ServerPasswords = 5433, "real", "dbuser", []string{"dbpassword"}
+			p.Weight = 7
 			p.Size, p.MinSize, p.Mode, p.ReadOnly = 2, 1, Session, true
 			p.IdleTimeout, p.ServerLifetime, p.ServerLifetimeJitter = 2*time.Millisecond, 2*time.Millisecond, 2*time.Millisecond
 			p.StatementTimeout, p.LockTimeout = 2*time.Millisecond, 2*time.Millisecond
@@ -139,6 +150,7 @@ func TestPrecedence(t *testing.T) {
 		}},
 		{"set", "set", func(p *Pool) {
 			p.Port, p.ServerDatabase, p.ServerUser, p.ServerPasswords = 5433, "real", "other", []string{"r"}
+			p.Weight = 7
 			p.Size, p.MinSize, p.Mode = 20, 10, Transaction
 			p.IdleTimeout, p.ServerLifetime, p.ServerLifetimeJitter = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
 			p.StatementTimeout, p.LockTimeout = 20*time.Millisecond, 20*time.Millisecond
@@ -237,6 +249,24 @@ func TestWordsOfTypes(t *testing.T) {
 		var back Recovery
 		if b, err := r.MarshalText(); err != nil || back.UnmarshalText(b) != nil || back != r {
 			t.Errorf("%v becomes %v", r, back)
+		}
+	}
+}
+
+func TestAPoolOfAHostWhoseRoleIsFoundOutHasTheSettingsOfThatRole(t *testing.T) {
+	c := mustLoad(t, "[[databases]]\nname = 'app'\nhost = 'h'\nrole = 'auto'\npool_size = 5\npool_size_replica = 7\nmin_pool_size_primary = 2\nidle_timeout_replica = 3\n", oneUser, nil)
+	p := c.Pools()[0]
+	for _, test := range []struct {
+		role        string
+		size, least int
+		idle        time.Duration
+	}{
+		{Primary, 5, 2, time.Minute},
+		{Replica, 7, 1, 3 * time.Millisecond},
+		{Auto, 5, 2, time.Minute},
+	} {
+		if q := p.As(test.role); q.Size != test.size || q.MinSize != test.least || q.IdleTimeout != test.idle {
+			t.Errorf("as %s it has %d, %d, %v", test.role, q.Size, q.MinSize, q.IdleTimeout)
 		}
 	}
 }

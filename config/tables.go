@@ -11,11 +11,17 @@ type Config struct {
 	TCP       TCP
 	Memory    Memory
 
+	ClientTLS ClientTLS // of the files that General names
+	ServerTLS ServerTLS
+
+	origins  map[string]string // of the values of keys, by table and key
+	set      []setting         // what was set since, in the order of the keys
+	loaded   *Config           // as it was without that; nil if it is
 	pools    []Pool
 	byLogin  map[login]int // index into pools
 	logins   map[login]Credential
-	anyLogin map[string]Credential // by user alone
-	hosts    map[string]*Database  // that serve each database
+	anyLogin map[string]Credential  // by user alone
+	hosts    map[string][]*Database // that serve each database
 }
 
 // login is what a client names.
@@ -25,7 +31,7 @@ type login struct{ user, database string }
 // leave it to [general].
 type Database struct {
 	Name                 string         `toml:"name" required:"yes" status:"implemented" doc:"name that clients use"`
-	Role                 string         `toml:"role" default:"primary" values:"primary|replica|auto" status:"implemented" doc:"what the host is; at present one primary serves everything, auto counts as primary, and a replica serves only a database without primary"`
+	Role                 string         `toml:"role" default:"primary" values:"primary|replica|auto" status:"implemented" doc:"what the host is: writes go to the primary, reads to replicas too; auto finds out, also when a replica is promoted"`
 	Host                 string         `toml:"host" required:"yes" status:"implemented" doc:"where Postgres is: a name, an address, or the folder of its Unix socket"`
 	Port                 int            `toml:"port" default:"5432" min:"1" max:"65535" status:"implemented" doc:"port of Postgres"`
 	Shard                int            `toml:"shard" default:"0" status:"refused" doc:"number of the shard; pgebb does not shard, so there is only 0"`
@@ -42,7 +48,7 @@ type Database struct {
 	ServerLifetime       *time.Duration `toml:"server_lifetime" unit:"ms" status:"implemented" doc:"overrides server_lifetime"`
 	ServerLifetimeJitter *time.Duration `toml:"server_lifetime_jitter" unit:"ms" status:"implemented" doc:"overrides server_lifetime_jitter"`
 	ReshardingOnly       bool           `toml:"resharding_only" default:"false" status:"refused" doc:"host that only resharding uses"`
-	LBWeight             int            `toml:"lb_weight" default:"255" max:"255" status:"ignored" planned:"yes" doc:"share of the reads that the host gets"`
+	LBWeight             int            `toml:"lb_weight" default:"255" max:"255" status:"implemented" doc:"share of the reads that the host gets with load_balancing_strategy = weighted_round_robin, compared with the other hosts of its database; 0 is none"`
 	PoolSizePrimary      *int           `toml:"pool_size_primary" min:"1" status:"implemented" doc:"pool_size where the host is a primary"`
 	PoolSizeReplica      *int           `toml:"pool_size_replica" min:"1" status:"implemented" doc:"pool_size where the host is a replica"`
 	MinPoolSizePrimary   *int           `toml:"min_pool_size_primary" status:"implemented" doc:"min_pool_size where the host is a primary"`
@@ -94,9 +100,10 @@ type User struct {
 
 // Admin is the [admin] table, in either file; that of users.toml wins.
 type Admin struct {
-	Name     string `toml:"name" default:"admin" status:"implemented" env:"-" doc:"database name of the console"`
-	User     string `toml:"user" default:"admin" status:"implemented" env:"-" doc:"who may use it"`
-	Password string `toml:"password" status:"implemented" env:"PGDOG_ADMIN_PASSWORD" secret:"yes" doc:"their password; without one it is a random one that nobody knows"`
+	Name       string   `toml:"name" default:"admin" status:"implemented" env:"-" doc:"database name of the console"`
+	User       string   `toml:"user" default:"admin" status:"implemented" env:"-" doc:"who may use it"`
+	Password   string   `toml:"password" status:"implemented" env:"PGDOG_ADMIN_PASSWORD" secret:"yes" doc:"their password; without one it is a random one that nobody knows"`
+	StatsUsers []string `toml:"stats_users" status:"implemented" own:"yes" env:"-" doc:"users of users.toml who may use SHOW on the console, with their own password"`
 }
 
 // TCP is the [tcp] table; it holds for both sides. TCP_NODELAY is always set.
@@ -115,7 +122,7 @@ type Memory struct {
 	MessageBuffer        int           `toml:"message_buffer" default:"4096" unit:"bytes" status:"ignored" doc:"size of a buffer that PgDog has for each connection; pgebb has none"`
 	StackSize            int           `toml:"stack_size" default:"2097152" unit:"bytes" status:"ignored" doc:"size of the stacks of threads; those of Go grow as they must"`
 	Limit                int           `toml:"limit" default:"0" unit:"bytes" status:"refused" planned:"yes" own:"yes" doc:"most bytes that the process may use; 0 is no limit"`
-	TrimThreshold        int           `toml:"trim_threshold" default:"1048576" unit:"bytes" status:"implemented" own:"yes" restart:"yes" doc:"how many bytes must be free before they are given back to the system"`
+	TrimThreshold        int           `toml:"trim_threshold" default:"262144" unit:"bytes" status:"implemented" own:"yes" restart:"yes" doc:"how many bytes must be free before they are given back to the system, and at least a sixteenth of what is held"`
 	TrimInterval         time.Duration `toml:"trim_interval" default:"5000" unit:"ms" min:"1" status:"implemented" own:"yes" restart:"yes" doc:"least time between two times that memory is given back"`
 	TransparentHugePages bool          `toml:"transparent_huge_pages" default:"false" status:"implemented" own:"yes" restart:"yes" doc:"let the system use huge pages for the process; they save a little time and can keep a lot of memory"`
 }

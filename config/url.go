@@ -100,10 +100,8 @@ func (d *decoder) parameter(db, user rawTable, name, text string) {
 		d.typed(db, tableNamed("databases"), name, text)
 	case slices.Contains(userParameters, name):
 		d.typed(user, tableNamed("users"), name, text)
-	case name == "sslmode" && slices.Contains([]string{"disable", "allow", "prefer"}, text):
-		// Servers are reached without TLS, which these allow.
 	case name == "sslmode":
-		d.problem(at, name, "", "TLS to servers is not implemented yet, and to ignore %q would mislead: remove it", text)
+		d.sslmode(at, text)
 	default:
 		d.problem(at, name, nearest(name, append(slices.Clone(databaseParameters), userParameters...)), "unknown parameter")
 	}
@@ -127,5 +125,20 @@ func (d *decoder) typed(raw rawTable, kind table, name, text string) {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			raw.values[name] = n
 		}
+	}
+}
+
+// sslmode checks that tls_verify, which holds for all servers, is as strict as a URL
+// wants it.
+func (d *decoder) sslmode(at place, text string) {
+	modes := map[string]TLSVerify{
+		"disable": VerifyDisabled, "allow": VerifyDisabled, "prefer": VerifyDisabled, "require": VerifyCA, "verify-ca": VerifyCA, "verify-full": VerifyFull,
+	}
+	wanted, ok := modes[text]
+	switch {
+	case !ok:
+		d.problem(at, "sslmode", nearest(text, slices.Sorted(maps.Keys(modes))), "%q is no sslmode", text)
+	case d.verify < wanted:
+		d.problem(at, "sslmode", "", "tls_verify is %s, which is less than %s: set it to %s", d.verify, text, wanted)
 	}
 }

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"math"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
@@ -20,11 +22,13 @@ func TestDatabaseURLs(t *testing.T) {
 	}
 	p, ok := c.FindPool("ann", "app")
 	want := Pool{
-		User: "ann", Database: "app", Host: "db", Port: 5433, Role: "primary", ServerUser: "u", ServerDatabase: "real", ServerPasswords: []string{"w"},
+		User: "ann", Database: "app", Host: "db", Port: 5433, Role: "primary", Weight: 255, ServerUser: "u", ServerDatabase: "real",
+		TLSVerify: VerifyPrefer, ServerPasswords: []string{"w"},
 		Size: 7, MinSize: 2, Mode: Session, StatementTimeout: 8 * time.Millisecond, IdleTimeout: 9 * time.Millisecond, ReadOnly: true,
 		ServerLifetime: 10 * time.Millisecond, ServerLifetimeJitter: 11 * time.Millisecond,
 		ConnectTimeout: 5 * time.Second, ConnectAttempts: 1, CheckoutTimeout: 5 * time.Second, RollbackTimeout: 5 * time.Second,
 		QueryTimeout: Off, ClientIdleTimeout: Off, ClientIdleInTransactionTimeout: Off, Recovery: Recover, ClientRecovery: Drop,
+		Health: Health{30 * time.Second, 5 * time.Second, 30 * time.Second, 5 * time.Second, 5 * time.Minute, Off, math.MaxInt},
 	}
 	if !ok || !reflect.DeepEqual(p, want) {
 		t.Errorf("the URL gives\n%+v, want\n%+v", p, want)
@@ -39,9 +43,16 @@ func TestDatabaseURLs(t *testing.T) {
 
 func TestHostsOfOneDatabaseByURL(t *testing.T) {
 	c, problems := loadText(t, "", "", nil, "postgres://ann:x@replica/app?role=replica", "postgres://ann:x@primary/app", "postgres://bob:y@primary/app")
-	expect(t, problems, `warning: database URL 1: databases.role: reads are not sent to replicas yet: everything for database "app" goes to its primary primary, and nothing to replica`)
-	if len(c.Pools()) != 2 || c.Pools()[0].Host != "primary" {
-		t.Errorf("the pools are %+v", c.Pools())
+	expect(t, problems, "")
+	var got []string
+	for _, p := range c.Pools() {
+		got = append(got, p.User+" "+p.Host+" "+p.Role)
+	}
+	if want := []string{"ann replica replica", "ann primary primary", "bob replica replica", "bob primary primary"}; !slices.Equal(got, want) {
+		t.Errorf("the pools are %q, want %q", got, want)
+	}
+	if p, _ := c.FindPool("bob", "app"); p.Host != "primary" {
+		t.Errorf("bob's first host is %s", p.Host)
 	}
 }
 
@@ -58,7 +69,8 @@ func TestBadDatabaseURLs(t *testing.T) {
 		"postgres://u:x@h/d?%":               "database URL 1: what stands behind the question mark is not name=value&name=value",
 		"postgres://u:x@h/d?pool_size=many":  `database URL 1: users.pool_size: the value must be a whole number that is not negative, not the string "many"`,
 		"postgres://u:x@h/d?shard=1":         "database URL 1: databases.shard: this is not supported, and to ignore it would mislead: remove it or set it to 0",
-		"postgres://u:x@h/d?sslmode=require": `database URL 1: sslmode: TLS to servers is not implemented yet, and to ignore "require" would mislead: remove it`,
+		"postgres://u:x@h/d?sslmode=require": "database URL 1: sslmode: tls_verify is prefer, which is less than require: set it to verify_ca",
+		"postgres://u:x@h/d?sslmode=requir":  `database URL 1: sslmode: "requir" is no sslmode (did you mean "require"?)`,
 	} {
 		_, problems := loadText(t, "", "", nil, url)
 		var errors Problems

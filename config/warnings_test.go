@@ -9,10 +9,10 @@ func TestWarnings(t *testing.T) {
 		{"keys that are ignored, once each", `[general]
 query_parser = "on"
 dry_run = true
-` + oneDatabase + "lb_weight = 1\n[[databases]]\nname = 'b'\nhost = 'h'\nlb_weight = 1\n", "[[users]]\nname = 'ann'\nall_databases = true\npassword = 'x'\n", `
+` + oneDatabase + "[[query_parsers]]\ndatabase = 'a'\nlevel = 'on'\n[[query_parsers]]\ndatabase = 'b'\nlevel = 'on'\n", "[[users]]\nname = 'ann'\nall_databases = true\npassword = 'x'\n", `
 			warning: pgdog.toml:2: general.query_parser: this is not implemented yet and is ignored
 			warning: pgdog.toml:3: general.dry_run: this is not supported and is ignored
-			warning: pgdog.toml:7: databases.lb_weight: this is not implemented yet and is ignored (and 1 more of these)`},
+			warning: pgdog.toml:9: query_parsers.level: this is not implemented yet and is ignored (and 1 more of these)`},
 		{"tables that are ignored", oneDatabase + `
 [replication]
 pg_dump_path = "/bin/pg_dump"
@@ -30,16 +30,16 @@ level = "off"
 			warning: pgdog.toml:7: replication.pg_dmp_path: unknown key; did you mean "pg_dump_path"?
 			warning: pgdog.toml:11: otel.endpoint: this is not implemented yet and is ignored
 			warning: pgdog.toml:15: query_parsers.level: this is not implemented yet and is ignored`},
-		{"replicas beside a primary", "[[databases]]\nname = 'app'\nhost = 'r'\nrole = 'replica'\n" + oneDatabase, oneUser, `
-			warning: pgdog.toml:1: databases.role: reads are not sent to replicas yet: everything for database "app" goes to its primary db, and nothing to r`},
+		{"replicas beside a primary", "[[databases]]\nname = 'app'\nhost = 'r'\nrole = 'replica'\n" + oneDatabase, oneUser, ""},
 		{"replicas only", "[[databases]]\nname = 'app'\nhost = 'r'\nrole = 'replica'\n[[databases]]\nname = 'app'\nhost = 's'\nrole = 'replica'\n", oneUser, `
-			warning: pgdog.toml:1: databases.role: database "app" has replicas only: everything goes to r, where no statement can write
-			warning: pgdog.toml:5: databases.role: reads are not sent to replicas yet: everything for database "app" goes to its replica r, and nothing to s`},
-		{"roles to find out", "[[databases]]\nname = 'app'\nhost = 'a'\nrole = 'auto'\n[[databases]]\nname = 'app'\nhost = 'b'\nrole = 'auto'\n", oneUser, `
-			warning: pgdog.toml:1: databases.role: roles are not found out yet: a counts as the primary of database "app"
-			warning: pgdog.toml:5: databases.role: roles are not found out yet: everything for database "app" goes to a, and nothing to b`},
+			warning: pgdog.toml:1: databases.role: database "app" has replicas only, where no statement can write`},
+		{"roles to find out", "[[databases]]\nname = 'app'\nhost = 'a'\nrole = 'auto'\n[[databases]]\nname = 'app'\nhost = 'b'\nrole = 'auto'\n", oneUser, ""},
+		{"some roles to find out", "[[databases]]\nname = 'app'\nhost = 'a'\nrole = 'auto'\n[[databases]]\nname = 'app'\nhost = 'b'\nrole = 'replica'\n", oneUser, `
+			warning: pgdog.toml:1: databases.role: some hosts of database "app" have role auto and some do not: a primary that is set stays the primary`},
 		{"several primaries", oneDatabase + "[[databases]]\nname = 'app'\nhost = 'other'\n", oneUser, `
-			warning: pgdog.toml:4: databases: database "app" has several primaries: everything goes to the first, db`},
+			warning: pgdog.toml:4: databases: database "app" has several primaries: the first is used, and other gets nothing`},
+		{"a host twice", oneDatabase + "[[databases]]\nname = 'app'\nhost = 'db'\nrole = 'replica'\n", oneUser, `
+			warning: pgdog.toml:4: databases: host db is there more than once for database "app": the first entry is used`},
 		{"databases that cannot be reached", oneDatabase + "[[databases]]\nname = 'admin'\nhost = 'h'\n", oneUser, `
 			warning: pgdog.toml:4: databases.name: clients that ask for database "admin" get the console, whose name it is
 			warning: pgdog.toml:4: databases.name: no user may use database "admin"`},

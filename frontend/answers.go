@@ -13,7 +13,12 @@ func (c *Client) FromServer(p []byte) { c.write(p) }
 func (c *Client) Blocked() bool { return c.Pending() > 0 }
 
 // ParameterChanged implements [backend.Client].
-func (c *Client) ParameterChanged(s *backend.Server) { c.params = s.Params() }
+func (c *Client) ParameterChanged(s *backend.Server) {
+	c.params = s.Params()
+	if c.split && c.home != nil {
+		c.params = c.home.Adopt(c.params, s.Greeting)
+	}
+}
 
 // ServerTakes implements [backend.Client].
 func (c *Client) ServerTakes(*backend.Server) {
@@ -42,7 +47,7 @@ func (c *Client) Answered(s *backend.Server) {
 		return
 	}
 	c.releaseIfDone()
-	if c.stalled && (c.server == nil || !c.server.Unsettled()) {
+	if c.stalled && (c.server == nil || !c.server.Unsettled() && !(c.roams && c.server.Working())) {
 		c.stalled = false
 		if c.state == stateIdle || c.state == stateActive {
 			c.proceed()

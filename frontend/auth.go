@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -70,13 +69,16 @@ func (a *Authenticator) Authenticate(conn net.Conn, st *startup) error {
 	current := a.current.Load()
 	cred, known := current.cfg.Login(st.User, st.Database)
 	method := current.cfg.General.AuthType
-	if admin := current.cfg.Admin; st.Database == admin.Name {
-		cred, known = config.Credential{Passwords: []string{admin.Password}}, st.User == admin.User && admin.Password != ""
+	if current.cfg.IsConsole(st.Database) {
+		cred, known = current.cfg.ConsoleLogin(st.User)
 		if method == config.AuthTrust {
 			method = config.AuthScram // the console is never open to everybody
 		}
 	}
 	l := login{conn: conn, user: st.User}
+	if st.shield != nil {
+		l.endPoint = st.shield.endPoint
+	}
 	var err error
 	switch method {
 	case config.AuthTrust:
@@ -155,8 +157,9 @@ func (a *Authenticator) mock(user string) *scram.Verifier {
 
 // login is the exchange with one client.
 type login struct {
-	conn net.Conn
-	user string
+	conn     net.Conn
+	user     string
+	endPoint []byte // channel binding data of its connection, nil if it has none
 }
 
 // request sends an authentication request.
@@ -258,57 +261,4 @@ func (l *login) md5(cred config.Credential, known bool) error {
 		return errAuthFailed(l.user)
 	}
 	return nil
-}
-
-func (l *login) scram(verifiers []*scram.Verifier, known bool) error {
-	if err := l.request(requestSASL, []byte(scram.Mechanism+"\x00\x00")); err != nil {
-		return err
-	}
-	body, err := l.response("SASL")
-	if err != nil {
-		return err
-	}
-	mechanism, rest, ok := wire.CString(body)
-	switch {
-	case !ok:
-		return errProtocol("invalid string in message")
-	case string(mechanism) != scram.Mechanism:
-		return errProtocol("client selected an invalid SASL authentication mechanism")
-	case len(rest) < 4:
-		return errProtocol("insufficient data left in message")
-	}
-	initial := rest[4:]
-	switch size := int64(int32(binary.BigEndian.Uint32(rest))); {
-	case size == -1 && len(initial) == 0:
-		// It says with its first answer what others say at once.
-		if err := l.request(requestSASLContinue, nil); err != nil {
-			return err
-		}
-		if initial, err = l.response("SASL"); err != nil {
-			return err
-		}
-	case size < -1 || size > int64(len(initial)):
-		return errProtocol("insufficient data left in message")
-	case size < int64(len(initial)):
-		return errProtocol("invalid message format")
-	}
-	server := scram.NewServer(verifiers...)
-	first, err := server.First(initial)
-	if err != nil {
-		return errSASL(err)
-	}
-	if err := l.request(requestSASLContinue, first); err != nil {
-		return err
-	}
-	if body, err = l.response("SASL"); err != nil {
-		return err
-	}
-	final, err := server.Final(body)
-	switch {
-	case errors.Is(err, scram.ErrMalformed):
-		return errSASL(err)
-	case err != nil || !known:
-		return errAuthFailed(l.user)
-	}
-	return l.request(requestSASLFinal, final)
 }

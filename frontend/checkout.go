@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"errors"
+	"time"
 
 	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/config"
@@ -9,8 +10,11 @@ import (
 )
 
 // checkout gets the client a server; false if that takes a while, and the input is
-// to be held until then.
-func (c *Client) checkout() bool {
+// to be held until then. b is the request that the server is for.
+func (c *Client) checkout(b []byte) bool {
+	if cluster := c.pool.Cluster(); c.split || cluster.Split() {
+		c.route(cluster, b)
+	}
 	s, err := c.pool.Acquire(&c.waiter)
 	if err != nil {
 		c.replacePool()
@@ -51,7 +55,7 @@ func (c *Client) later(f func()) {
 func (c *Client) again() {
 	if c.start != nil {
 		c.state = stateStarting
-		if c.checkout() {
+		if c.checkout(nil) {
 			c.linked()
 		}
 		return
@@ -76,8 +80,12 @@ func (c *Client) Refused(reason error) {
 	if c.state != stateWaiting && c.state != stateStarting {
 		return
 	}
-	if errors.Is(reason, pool.ErrRetired) {
+	switch {
+	case errors.Is(reason, pool.ErrRetired):
 		c.replacePool()
+		return
+	case errors.Is(reason, pool.ErrMoved):
+		c.elsewhere()
 		return
 	}
 	set := c.pool.Settings()
@@ -94,6 +102,15 @@ func (c *Client) Refused(reason error) {
 		c.rejectHeld(e)
 	default:
 		c.bye(e)
+	}
+}
+
+// elsewhere goes on waiting, perhaps for a server of another host.
+func (c *Client) elsewhere() {
+	since := c.mark
+	c.again()
+	if c.state == stateWaiting {
+		c.mark = since
 	}
 }
 
@@ -119,6 +136,7 @@ func refusal(reason error, set *config.Pool) (*Error, *backend.ServerError) {
 // link takes a server; false if it must be made ready first.
 func (c *Client) link(s *backend.Server) bool {
 	set := c.pool.Settings()
+	idle := c.Loop().Now() - s.Since
 	s.Take(c, c.id, backend.RecoveryPolicy{
 		Drain:    set.Recovery == config.Recover,
 		Rollback: set.Recovery != config.Drop,
@@ -127,21 +145,48 @@ func (c *Client) link(s *backend.Server) bool {
 	}, c.f.policy.Load())
 	c.server, c.sent = s, false
 	c.checkedOut(s)
+	if idle >= set.Health.Interval {
+		c.prove(s, set.Health.Timeout)
+		return false
+	}
+	return c.ready(s)
+}
+
+// ready goes on with a server that is known to be well; false if it must be made ready.
+func (c *Client) ready(s *backend.Server) bool {
 	if c.start != nil {
 		return c.try(s)
 	}
-	if s.Params() != c.params {
-		c.adapt(s)
+	want := c.params
+	if c.split {
+		want = s.Greeting.Adopt(want, c.home)
+	}
+	if s.Params() != want {
+		c.adapt(s, want)
 		return false
 	}
 	c.state = stateActive
 	return true
 }
 
-// adapt gives the server's session the client's run-time parameters.
-func (c *Client) adapt(s *backend.Server) {
+// prove asks a server that was idle for long for a sign of life. If there is none, the
+// client gets another server.
+func (c *Client) prove(s *backend.Server, timeout time.Duration) {
 	c.state = stateLinking
-	err := s.Apply(c.params, func(err error) {
+	err := s.Check(timeout, func() {
+		if c.ready(s) {
+			c.linked()
+		}
+	})
+	if err != nil {
+		s.Broken(err) // calls ServerLost
+	}
+}
+
+// adapt gives the server's session run-time parameters.
+func (c *Client) adapt(s *backend.Server, want backend.Set) {
+	c.state = stateLinking
+	err := s.Apply(want, func(err error) {
 		if err != nil {
 			c.bye(errParameters(err))
 			return

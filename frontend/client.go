@@ -50,15 +50,16 @@ type Client struct {
 	waiter pool.Waiter
 	f      *Frontend
 	pool   *pool.Pool
-	server *backend.Server // nil unless linking or active
-	params backend.Set     // its run-time parameters, as Postgres spells them
-	start  *opening        // nil after the start
-	last   *Error          // what it will be told when all before it is answered, and then closed
-	held   []byte          // input that cannot be dealt with yet
-	left   int             // bytes still to come of a message that is streamed past
+	server *backend.Server   // nil unless linking or active
+	home   *backend.Greeting // what it was told at its login; nil before the end of that
+	params backend.Set       // its run-time parameters, as Postgres spells them, on top of home
+	start  *opening          // nil after the start
+	last   *Error            // what it will be told when all before it is answered, and then closed
+	held   []byte            // input that cannot be dealt with yet; changed by hold
+	left   int               // bytes still to come of a message that is streamed past
 
 	prepared  *statements // nil if it has no prepared statements
-	collected []byte      // the start of a Parse that is read as a whole; nil if none is
+	collected []byte      // the start of a Parse that is read as a whole; nil if none is; changed by collecting
 
 	id     uint64
 	key    uint32  // the process id that it was told, for cancel requests
@@ -66,14 +67,17 @@ type Client struct {
 	totals totals
 
 	state    state
-	minor    uint8 // of its protocol version
-	drop     bool  // what is left of the message is not for the server
-	skipping bool  // everything up to a Sync is ignored
-	sent     bool  // the server has been sent something since the checkout
-	busy     bool  // answers are outstanding, as of the last look
-	eof      bool  // it will say no more, and may wait for answers
-	stalled  bool  // its input depends on an answer
-	dead     bool  // it cannot be written to; gone is about to be called
+	role     pool.Access // what the client itself asks for; pool.Any if nothing
+	minor    uint8       // of its protocol version
+	drop     bool        // what is left of the message is not for the server
+	skipping bool        // everything up to a Sync is ignored
+	sent     bool        // the server has been sent something since the checkout
+	busy     bool        // answers are outstanding, as of the last look
+	eof      bool        // it will say no more, and may wait for answers
+	stalled  bool        // its input depends on an answer
+	split    bool        // its database had several hosts at the last checkout
+	roams    bool        // its server is a replica's, because it was reading
+	dead     bool        // it cannot be written to; gone is about to be called
 	retries  uint8
 
 	mark    time.Duration // when the present state of the transaction began
@@ -83,7 +87,7 @@ type Client struct {
 
 // totals are what SHOW CLIENTS tells of a client. Times in nanoseconds.
 type totals struct {
-	connected                 time.Duration // in loop.Now
+	connected                 time.Duration // when its connection was accepted, in loop.Now
 	queries, transactions     uint64
 	wait, queryTime, xactTime time.Duration
 	received, sent, errors    uint64
@@ -128,7 +132,7 @@ func (c *Client) Readable() {
 	kept := copy(buf, c.held)
 	room := buf[kept:]
 	if c.server == nil && c.pool.Busy() {
-		room = room[:min(firstPiece, len(room))]
+		room = room[:min(c.firstPiece(), len(room))]
 	}
 	n, more, err := c.Read(room)
 	if err != nil {
@@ -140,11 +144,21 @@ func (c *Client) Readable() {
 	}
 	c.totals.received += uint64(n)
 	c.pool.Counters(c.Loop()).Received += uint64(n)
-	c.held = nil
+	if kept > 0 {
+		c.hold(nil)
+	}
 	c.take(buf[:kept+n])
 	if more {
 		c.Resume()
 	}
+}
+
+// firstPiece is how many bytes are read of the client when it will have to wait.
+func (c *Client) firstPiece() int {
+	if c.pool.Cluster().Split() {
+		return routedPiece
+	}
+	return firstPiece
 }
 
 // collectMore goes on reading a Parse that is needed as a whole.
@@ -152,7 +166,7 @@ func (c *Client) collectMore() {
 	have := len(c.collected)
 	_, size := wire.Header(c.collected)
 	if have == cap(c.collected) {
-		c.collected = append(make([]byte, 0, min(size, 2*have)), c.collected...)
+		c.collecting(append(make([]byte, 0, min(size, 2*have)), c.collected...))
 	}
 	n, more, err := c.Read(c.collected[have:cap(c.collected)])
 	if err != nil {
@@ -164,7 +178,7 @@ func (c *Client) collectMore() {
 	c.collected = c.collected[:have+n]
 	if len(c.collected) == size {
 		b := c.collected
-		c.collected = nil
+		c.collecting(nil)
 		c.take(b)
 	}
 	if more {
@@ -204,14 +218,14 @@ func (c *Client) take(b []byte) {
 		return
 	}
 	if used < len(b) {
-		c.held = append(make([]byte, 0, len(b)-used), b[used:]...)
+		c.hold(append(make([]byte, 0, len(b)-used), b[used:]...))
 	}
 }
 
 // proceed goes on with input that was held, and then with what can be read.
 func (c *Client) proceed() {
 	if b := c.held; b != nil {
-		c.held = nil
+		c.hold(nil)
 		c.take(b)
 	}
 	c.Resume()
@@ -235,7 +249,7 @@ func (c *Client) discard() {
 // ended is called at the end of the client's stream.
 func (c *Client) ended(err error) {
 	if errors.Is(err, io.EOF) {
-		c.held = nil // what was cut off is lost
+		c.hold(nil) // what was cut off is lost
 		c.goodbye(err)
 		return
 	}
@@ -336,7 +350,7 @@ func (c *Client) bye(e *Error) {
 // its own.
 func (c *Client) leave() {
 	c.letGo(c.cut())
-	c.held = nil
+	c.hold(nil)
 	c.state = stateLeaving
 	if c.Pending() == 0 {
 		if err := c.EndWrite(); err != nil {
@@ -355,9 +369,12 @@ func (c *Client) gone(reason error) {
 	}
 	c.letGo(c.cut())
 	c.state = stateGone
-	c.held, c.start, c.collected = nil, nil, nil
+	c.start = nil
+	c.hold(nil)
+	c.collecting(nil)
 	c.UndefineAll()
 	l := c.Loop()
+	c.f.held[l.ID()].leave(c)
 	c.Close()
 	c.f.left(c, l, reason)
 }

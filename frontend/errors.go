@@ -43,6 +43,33 @@ func errProtocolVersion(major, minor uint16) *Error {
 	}
 }
 
+// errUnencryptedData is for bytes that come before the handshake they must wait for, in
+// the words of Postgres.
+func errUnencryptedData() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "08P01", Message: "received unencrypted data after SSL request",
+		Detail: "This could be either a client-software bug or evidence of an attempted man-in-the-middle attack.",
+	}
+}
+
+// errNoALPN is for a client that starts with TLS at once and does not say for which
+// protocol: that could be another's.
+func errNoALPN() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "08P01",
+		Message: "received direct SSL connection request without ALPN protocol negotiation extension",
+	}
+}
+
+// errTLSRequired is for a client without TLS where that is required, in the words of
+// PgDog.
+func errTLSRequired() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "08004", Message: "only TLS connections are allowed",
+		Hint: "Connect with sslmode=require, or stricter.",
+	}
+}
+
 // errNoUser is for a StartupMessage without a user, in the words of Postgres.
 func errNoUser() *Error {
 	return &Error{
@@ -81,6 +108,17 @@ func errNotPermitted(user, database string) *Error {
 		Message: fmt.Sprintf("user %q may not use database %q", user, database),
 		Detail:  "No [[users]] entry of users.toml pairs this user with this database.",
 	}
+}
+
+// errDisabled is for a database that the operator takes out of service, in the words of
+// PgBouncer.
+func errDisabled(database string) *Error {
+	return &Error{Severity: severityFatal, Code: "55000", Message: fmt.Sprintf("database %q is disabled", database)}
+}
+
+// errKilled closes clients that the operator wants to be gone, in the words of Postgres.
+func errKilled() *Error {
+	return &Error{Severity: severityFatal, Code: "57P01", Message: "terminating connection due to administrator command"}
 }
 
 // errReplication is for a client that asks for a walsender.
@@ -222,6 +260,14 @@ func errOptionValue(arg string) *Error {
 	}
 }
 
+// errRole is for a value of pgdog.role that there is not, in the words of Postgres.
+func errRole(value string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "22023", Message: fmt.Sprintf("invalid value for parameter %q: %q", roleParameter, value),
+		Hint: "Available values: primary, replica, auto.",
+	}
+}
+
 // errTooManyParameters is for a StartupMessage with more run-time parameters than
 // anybody needs.
 func errTooManyParameters(n int) *Error {
@@ -240,10 +286,19 @@ func errSASL(reason error) *Error {
 	}
 }
 
+// errChannelBinding is for a client that is not connected to us, as far as it can see. The
+// SQLSTATE is that of Postgres.
+func errChannelBinding(reason error) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "28000", Message: "SCRAM channel binding check failed", Detail: reason.Error() + ".",
+		Hint: "Does somebody else than pgebb end the client's TLS connection?",
+	}
+}
+
 // errStatementMemory refuses a statement that there is no room for.
 func errStatementMemory(size int, limit int64) *Error {
 	return &Error{
-		Severity: severityFatal, Code: "53200", Message: "out of memory for prepared statements",
+		Severity: severityError, Code: "53200", Message: "out of memory for prepared statements",
 		Detail: fmt.Sprintf("A statement of %d bytes would exceed prepared_statements_memory_limit (%d bytes).", size, limit),
 		Hint:   "Close statements that are not needed, or raise prepared_statements_memory_limit.",
 	}
@@ -252,16 +307,35 @@ func errStatementMemory(size int, limit int64) *Error {
 // errTooManyStatements refuses one statement too many of one client.
 func errTooManyStatements(limit int) *Error {
 	return &Error{
-		Severity: severityFatal, Code: "53400", Message: "too many prepared statements",
-		Detail: fmt.Sprintf("A client may have %d prepared statements.", limit),
-		Hint:   "Close statements that are not needed.",
+		Severity: severityError, Code: "53400", Message: "too many prepared statements",
+		Detail: fmt.Sprintf("A client may have %d prepared statements (prepared_statements_client_limit).", limit),
+		Hint:   "Close statements that are not needed, or raise prepared_statements_client_limit.",
+	}
+}
+
+// errSQLByProtocol refuses what would have to be given another name when it is executed, not
+// when it is parsed.
+func errSQLByProtocol() *Error {
+	return &Error{
+		Severity: severityError, Code: "0A000", Message: "SQL's PREPARE, EXECUTE and DEALLOCATE cannot be parsed as statements in transaction pooling",
+		Hint: "Send them in the simple protocol, that is as a query without parameters.",
+	}
+}
+
+// errPreparedBySQL refuses to bind a statement of SQL's PREPARE in the middle of a batch, on a
+// server that lacks it.
+func errPreparedBySQL(name string) *Error {
+	return &Error{
+		Severity: severityError, Code: "0A000", Message: fmt.Sprintf("prepared statement %q cannot be used here", name),
+		Detail: "It was prepared by SQL on another server, where the PREPARE cannot be repeated within a batch of messages.",
+		Hint:   "Use EXECUTE, or send a Sync before.",
 	}
 }
 
 // errReservedName refuses a name that is pgebb's on servers.
 func errReservedName(name string) *Error {
 	return &Error{
-		Severity: severityFatal, Code: "42939", Message: fmt.Sprintf("prepared statement %q does not exist", name),
+		Severity: severityError, Code: "42939", Message: fmt.Sprintf("prepared statement %q does not exist", name),
 		Detail: "Names that begin with __pgebb_ are pgebb's own.",
 	}
 }

@@ -18,10 +18,14 @@ import (
 	"github.com/pgebb/pgebb/pool"
 )
 
-// Console serves the clients of the admin database, each in the goroutine of its
-// login, until they leave.
+// Console serves the clients of the databases that are the console's, each in the
+// goroutine of its login, until they leave.
 type Console interface {
-	Serve(conn net.Conn) error
+	// Serve gets a connection whose login is done up to AuthenticationOk. operator is
+	// false for a user who may only look.
+	Serve(conn net.Conn, database string, operator bool) error
+	// Cancel ends what the client with this key waits for.
+	Cancel(pid uint32, secret []byte)
 }
 
 // Classifier knows what a statement means.
@@ -32,6 +36,18 @@ type Classifier interface {
 	// Deallocates reports whether an SQL text is a DEALLOCATE or a DISCARD ALL: of all
 	// prepared statements, or of one.
 	Deallocates(sql []byte) (name string, all, ok bool)
+	// Prepared reports whether the first statement of an SQL text, which may be cut off
+	// at its end, is a PREPARE or an EXECUTE.
+	Prepared(sql []byte) (Prepared, bool)
+}
+
+// Prepared is what an SQL text says of a prepared statement.
+type Prepared struct {
+	Prepares bool   // PREPARE name …; otherwise it is EXECUTE name …, or EXPLAIN … EXECUTE name …
+	Name     string // as Postgres makes it of the identifier
+	From, To int    // sql[From:To] is the identifier
+	End      int    // sql[To:End] is the rest of the statement, up to a semicolon
+	Alone    bool   // there is no other statement in the text
 }
 
 // Options are what a Frontend is made of.
@@ -40,6 +56,7 @@ type Options struct {
 	Registry   *pool.Registry
 	Console    Console
 	Classifier Classifier
+	Splitter   Splitter // nil if everything is to go to the primary that does not ask for another host
 	Log        *slog.Logger
 }
 
@@ -49,18 +66,23 @@ type Frontend struct {
 	registry   *pool.Registry // constant
 	console    Console        // constant
 	classifier Classifier     // constant
+	splitter   Splitter       // constant
 	log        *slog.Logger   // constant
 	keys       *keys
 	auth       *Authenticator
 	statements *cache.Registry
 	scratch    [][]byte // by loop, and touched by that only: for messages that are put together
+	held       []held   // by loop, and touched by that only
 
-	cfg      atomic.Pointer[config.Config]
-	ids      atomic.Uint64 // of clients; never used twice
-	draining atomic.Bool
-	renaming atomic.Bool // prepared statements have other names on servers
-	policy   atomic.Pointer[backend.StatementPolicy]
-	logins   sync.WaitGroup // goroutines that log in, or serve the console
+	cfg         atomic.Pointer[config.Config]
+	encryption  atomic.Pointer[encryption] // nil if there is none
+	ids         atomic.Uint64              // of clients; never used twice
+	draining    atomic.Bool
+	renaming    atomic.Bool // prepared statements have other names on servers
+	renamingSQL atomic.Bool // and so have those that are prepared by SQL
+	policy      atomic.Pointer[backend.StatementPolicy]
+	disabled    disabled       // databases that take no new clients
+	logins      sync.WaitGroup // goroutines that log in, or serve the console
 
 	mu        sync.Mutex
 	listeners []*Listener           // guarded by mu
@@ -70,9 +92,9 @@ type Frontend struct {
 // New makes a Frontend; it accepts nobody before Listen.
 func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
-		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, log: o.Log,
+		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
-		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())),
+		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 	}
 	f.auth = NewAuthenticator(cfg)
 	f.Update(cfg)
@@ -85,8 +107,10 @@ func New(cfg *config.Config, o Options) *Frontend {
 // Update makes a new configuration the one that logins and clients go by.
 func (f *Frontend) Update(cfg *config.Config) {
 	f.cfg.Store(cfg)
+	f.encryption.Store(newEncryption(cfg.ClientTLS))
 	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
+	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
 	f.policy.Store(statementPolicy(cfg))
 	period := sweepPeriod(cfg)
 	for _, l := range f.loops.Loops() {
@@ -101,20 +125,28 @@ func (f *Frontend) serve(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	defer f.untrack(conn)
+	accepted := loop.Now()
+	defer f.untrack(conn) // the one that it is now
 	cfg := f.cfg.Load()
 	if t := cfg.General.ClientLoginTimeout; t != config.Off {
 		_ = conn.SetDeadline(time.Now().Add(t))
 	}
 	setTCP(conn, cfg, f.log)
-	st, err := readStartup(conn)
+	r := &reception{conn: conn, encryption: f.encryption.Load()}
+	st, err := r.readStartup()
+	conn = r.conn
 	if err != nil {
 		f.refuse(conn, st, err)
 		return
 	}
+	st.shield = r.shield
 	if st.Cancel != nil {
 		f.cancel(st.Cancel.PID, st.Cancel.Secret)
 		conn.Close() // nothing is ever written to it
+		return
+	}
+	if cfg.ClientTLS.Required && st.shield == nil && !r.isUnix() {
+		f.refuse(conn, st, errTLSRequired())
 		return
 	}
 	if err := f.auth.Authenticate(conn, st); err != nil {
@@ -122,8 +154,12 @@ func (f *Frontend) serve(conn net.Conn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
-	if st.Database == cfg.Admin.Name {
+	if cfg.IsConsole(st.Database) {
 		f.serveConsole(conn, st)
+		return
+	}
+	if f.disabled.has(st.Database) {
+		f.refuse(conn, st, errDisabled(st.Database))
 		return
 	}
 	p := f.registry.Find(st.User, st.Database)
@@ -135,12 +171,12 @@ func (f *Frontend) serve(conn net.Conn) {
 		f.refuse(conn, st, e)
 		return
 	}
-	f.handOver(conn, st, p)
+	f.handOver(conn, st, p, accepted)
 }
 
 func (f *Frontend) serveConsole(conn net.Conn, st *startup) {
 	defer conn.Close()
-	if err := f.console.Serve(conn); err != nil {
+	if err := f.console.Serve(conn, st.Database, st.User == f.cfg.Load().Admin.User); err != nil {
 		f.log.Info("console connection ended", "user", st.User, "error", err)
 	}
 }
@@ -164,9 +200,15 @@ func (f *Frontend) refuse(conn net.Conn, st *startup, err error) {
 	}
 }
 
-// handOver makes a logged-in connection a client on a loop. The pool counts it.
-func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
-	c := &Client{f: f, pool: p, id: f.ids.Add(1), minor: uint8(st.Minor)}
+// handOver makes a logged-in connection a client on a loop. accepted is when its connection
+// was, in loop.Now.
+func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool, accepted time.Duration) {
+	params, role, e := takeRole(st.Params)
+	if e != nil {
+		f.refuse(conn, st, e)
+		return
+	}
+	c := &Client{f: f, pool: p, id: f.ids.Add(1), minor: uint8(st.Minor), role: role}
 	if !f.keys.add(c) {
 		f.refuse(conn, st, errTooManyClients())
 		return
@@ -180,7 +222,6 @@ func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
 		return
 	}
 	l := f.loops.Pick()
-	params := st.Params
 	l.Post(func() {
 		if err := l.Add(&c.Conn); err != nil {
 			f.keys.remove(c)
@@ -188,8 +229,9 @@ func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
 			f.log.Warn("client could not be put on a loop", "error", err)
 			return
 		}
+		f.held[l.ID()].arrive(c)
 		c.waiter = pool.Waiter{Grantee: c, Loop: l}
-		c.totals.connected = l.Now()
+		c.totals.connected = accepted
 		c.begin(params)
 	})
 }
@@ -268,18 +310,7 @@ func (f *Frontend) Drain(ctx context.Context) (left int) {
 		}
 		c.releaseIfDone()
 	})
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		if left = f.keys.count(); left == 0 {
-			return 0
-		}
-		select {
-		case <-ctx.Done():
-			return left
-		case <-ticker.C:
-		}
-	}
+	return f.Await(ctx)
 }
 
 // CancelAll cancels what the clients that are left are doing.
@@ -348,6 +379,7 @@ func (f *Frontend) Rebalance(from, to *loop.Loop) {
 				c.gone(err)
 				return
 			}
+			f.held[from.ID()].leave(c)
 			to.Post(func() { c.arrive(to) })
 		})
 	})
@@ -361,6 +393,7 @@ func (c *Client) arrive(l *loop.Loop) {
 		c.Close()
 		return
 	}
+	c.f.held[l.ID()].arrive(c)
 	c.waiter.Loop = l
 	if c.f.draining.Load() {
 		c.bye(errShutdown())

@@ -113,12 +113,22 @@ func (k *keys) count() int {
 	return k.clients.Len()
 }
 
+// bytes is what the table of clients takes.
+func (k *keys) bytes() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.clients.Bytes()
+}
+
 // cancel cancels what the client with a key is doing, and returns when the request
 // has been dealt with. Without such a client, or when it is doing nothing, nothing
 // happens.
 func (f *Frontend) cancel(pid uint32, secret []byte) {
 	c := f.keys.find(pid, secret)
 	if c == nil {
+		if f.console != nil {
+			f.console.Cancel(pid, secret)
+		}
 		return
 	}
 	l := c.Loop()

@@ -21,6 +21,7 @@ func (c *Client) begin(params []backend.Param) {
 		c.bye(errShutdown())
 		return
 	}
+	c.pool.Counters(c.Loop()).Logins++
 	if c.pool.Greeting() != nil {
 		if set, refused, ok := c.pool.Resolved.Get(params); ok {
 			c.params = set
@@ -67,12 +68,14 @@ func (c *Client) open(refused []backend.Refusal) {
 		c.f.logRefusal(c, r)
 		b = append(b, refusalMessage(wire.NoticeResponse, "WARNING", r)...)
 	}
-	for _, p := range c.pool.Greeting().For(c.params) {
+	c.home = c.pool.Greeting()
+	for _, p := range c.home.For(c.params) {
 		b = wire.AppendParameterStatus(b, p.Name, p.Value)
 	}
 	b = wire.AppendBackendKeyData(b, c.key, c.f.keys.secret(c.key, c.id, c.minor))
 	c.state = stateIdle
 	c.mark = c.Loop().Now()
+	c.pool.Counters(c.Loop()).LoginTimes.Observe(c.mark - c.totals.connected)
 	c.write(appendReady(b))
 	c.Resume()
 }

@@ -27,7 +27,7 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 		}
 		whole := i+size <= len(b)
 		body := b[i+wire.HeaderSize : min(i+size, len(b))]
-		if !whole && (size < streamedFrom || len(body) == 0) {
+		if !whole && (size < streamedFrom || len(body) == 0 || c.awaited(typ, size)) {
 			break
 		}
 		if typ == wire.Terminate {
@@ -42,7 +42,7 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 			if e != nil {
 				return len(b), e
 			}
-			if passOn && !c.checkout() {
+			if passOn && !c.checkout(b[i:]) {
 				return i, nil
 			}
 			if !passOn {
@@ -50,6 +50,9 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 				o.skip(i)
 				continue
 			}
+		}
+		if c.roams && c.leaves(typ, b[i:]) {
+			return c.passOn(&o, i), nil
 		}
 		if names(typ) && c.renames() {
 			next, e := c.renamed(&o, i, typ, size)
@@ -189,12 +192,12 @@ func (c *Client) reject(typ byte, e *Error) {
 // rejectHeld does that for the request at the head of what is held.
 func (c *Client) rejectHeld(e *Error) {
 	b := c.held
-	c.held = nil
+	c.hold(nil)
 	c.state = stateIdle
 	typ, size := wire.Header(b)
 	c.reject(typ, e)
 	if rest := c.skipMessage(b, 0, size); rest < len(b) {
-		c.held = b[rest:]
+		c.hold(append([]byte(nil), b[rest:]...))
 	}
 	c.proceed()
 }

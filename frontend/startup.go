@@ -34,6 +34,8 @@ type startup struct {
 	// is there.
 	Params []backend.Param
 	Cancel *cancelRequest // if that is what it is; all else is empty then
+
+	shield *shield // nil if the connection is not encrypted
 }
 
 // cancelRequest is the key in a CancelRequest.
@@ -45,14 +47,33 @@ type cancelRequest struct {
 // errNoStartup is for a client that leaves, or says what nothing can be answered to.
 var errNoStartup = errors.New("no start-up packet")
 
+// reception is the first part of a client's connection, up to its StartupMessage. It
+// belongs to the goroutine of the login.
+type reception struct {
+	conn       net.Conn    // another one once it is encrypted
+	encryption *encryption // nil if there is none
+	shield     *shield     // nil as long as the connection is not encrypted
+}
+
 // readStartup reads up to and including the StartupMessage, answers requests for
 // encryption, and negotiates the protocol version. It reads not a byte more, since
 // an event loop goes on reading after the login. An *Error is to be told to the
 // client; after any other error it is closed without a word, as Postgres does.
-func readStartup(conn net.Conn) (*startup, error) {
+func (r *reception) readStartup() (*startup, error) {
 	var ssl, gss bool
-	for {
-		code, body, err := readStartupPacket(conn)
+	for first := true; ; first = false {
+		var head [4]byte
+		if _, err := io.ReadFull(r.conn, head[:]); err != nil {
+			return nil, fmt.Errorf("%w: %w", errNoStartup, err)
+		}
+		if first && startsWithTLS(head[:]) {
+			if err := r.direct(head[:]); err != nil {
+				return nil, err
+			}
+			ssl, gss = true, true
+			continue
+		}
+		code, body, err := readStartupPacket(r.conn, binary.BigEndian.Uint32(head[:]))
 		if err != nil {
 			return nil, err
 		}
@@ -61,31 +82,31 @@ func readStartup(conn net.Conn) (*startup, error) {
 			return readCancel(body)
 		case code == wire.SSLRequestCode && !ssl:
 			ssl = true
+			err = r.answerSSLRequest()
+			gss = gss || r.shield != nil // as with Postgres, not inside of TLS
 		case code == wire.GSSENCRequestCode && !gss:
 			gss = true
+			err = r.say('N')
 		default:
-			return parseStartup(conn, code, body)
+			return parseStartup(r.conn, code, body)
 		}
-		if _, err := conn.Write([]byte{'N'}); err != nil {
-			return nil, fmt.Errorf("answering a request for encryption: %w", err)
+		if err != nil {
+			return nil, err
 		}
 	}
 }
 
-func readStartupPacket(conn net.Conn) (code uint32, body []byte, err error) {
-	var head [8]byte
-	if _, err := io.ReadFull(conn, head[:4]); err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", errNoStartup, err)
-	}
-	size := binary.BigEndian.Uint32(head[:])
-	if size < uint32(len(head)) || size > maxStartup {
+// readStartupPacket reads what follows the length of a packet.
+func readStartupPacket(conn net.Conn, size uint32) (code uint32, body []byte, err error) {
+	if size < 8 || size > maxStartup {
 		return 0, nil, fmt.Errorf("%w: a length of %d bytes", errNoStartup, size)
 	}
-	if _, err := io.ReadFull(conn, head[4:]); err != nil {
+	var head [4]byte
+	if _, err := io.ReadFull(conn, head[:]); err != nil {
 		return 0, nil, fmt.Errorf("%w: %w", errNoStartup, err)
 	}
 	// The memory grows with what comes, not with what is announced.
-	rest := int(size) - len(head)
+	rest := int(size) - 8
 	body, err = io.ReadAll(io.LimitReader(conn, int64(rest)))
 	if err == nil && len(body) < rest {
 		err = io.ErrUnexpectedEOF
@@ -93,7 +114,7 @@ func readStartupPacket(conn net.Conn) (code uint32, body []byte, err error) {
 	if err != nil {
 		return 0, nil, fmt.Errorf("%w: %w", errNoStartup, err)
 	}
-	return binary.BigEndian.Uint32(head[4:]), body, nil
+	return binary.BigEndian.Uint32(head[:]), body, nil
 }
 
 func readCancel(body []byte) (*startup, error) {

@@ -78,7 +78,7 @@ func TestStartupMessages(t *testing.T) {
 		for how, reader := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "in single bytes": iotest.OneByteReader, "in halves": iotest.HalfReader} {
 			rest := strings.NewReader(string(c.in) + "next")
 			conn := &script{Reader: reader(rest)}
-			st, err := readStartup(conn)
+			st, err := (&reception{conn: conn}).readStartup()
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, how, err)
 				continue
@@ -123,7 +123,7 @@ func TestStartupMessagesThatAreRefused(t *testing.T) {
 		"a cancel request much too long": {wire.AppendCancelRequest(nil, 7, make([]byte, 257)), ""},
 		"SSLRequest twice":               {[]byte{0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f, 0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f}, "0A000"},
 	} {
-		_, err := readStartup(&script{Reader: bytes.NewReader(c.in)})
+		_, err := (&reception{conn: &script{Reader: bytes.NewReader(c.in)}}).readStartup()
 		var e *Error
 		switch {
 		case err == nil:
@@ -135,7 +135,7 @@ func TestStartupMessagesThatAreRefused(t *testing.T) {
 }
 
 func TestAsManyParametersAsAnybodyNeeds(t *testing.T) {
-	st, err := readStartup(&script{Reader: bytes.NewReader(manyParams(maxParams))})
+	st, err := (&reception{conn: &script{Reader: bytes.NewReader(manyParams(maxParams))}}).readStartup()
 	if err != nil || len(st.Params) != maxParams {
 		t.Fatalf("%v, %v", st, err)
 	}
@@ -156,7 +156,7 @@ func (g *greedy) Read(p []byte) (int, error) {
 // sends nothing of it.
 func TestAnnouncedLengthsTakeNoMemory(t *testing.T) {
 	in := &greedy{Reader: bytes.NewReader([]byte{0, 1, 0, 0, 0, 3, 0, 0})}
-	if _, err := readStartup(&script{Reader: in}); !errors.Is(err, errNoStartup) {
+	if _, err := (&reception{conn: &script{Reader: in}}).readStartup(); !errors.Is(err, errNoStartup) {
 		t.Fatal(err)
 	}
 	if in.most > 1024 {
@@ -172,7 +172,7 @@ func FuzzStartup(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		conn := &script{Reader: bytes.NewReader(in)}
-		st, err := readStartup(conn)
+		st, err := (&reception{conn: conn}).readStartup()
 		if n := bytes.Count(conn.wrote.Bytes(), []byte("v\x00")); n > 1 && !bytes.Contains(in, []byte("v\x00")) {
 			t.Fatalf("the version is negotiated %d times", n)
 		}

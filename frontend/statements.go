@@ -1,8 +1,6 @@
 package frontend
 
 import (
-	"errors"
-
 	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
@@ -19,9 +17,6 @@ const (
 	// maxScratch is the largest buffer in bytes that a loop keeps for messages that
 	// are put together.
 	maxScratch = 128 << 10
-
-	// maxNames is how many prepared statements one client may have.
-	maxNames = 100_000
 
 	// releasedAtOnce is how many of a client's statements are released on its loop,
 	// which stands still meanwhile; more are released by a goroutine.
@@ -72,7 +67,11 @@ func (c *Client) renamed(o *output, i int, typ byte, size int) (next int, failur
 	case wire.Query:
 		return c.renamedQuery(o, i, size, body)
 	case wire.Parse:
-		return c.renamedParse(o, i, size, body)
+		next, failure = c.renamedParse(o, i, size, body)
+		if next > i {
+			c.pool.Counters(c.Loop()).ClientParses++ // one that is passed on as it is, is counted as it is sent
+		}
+		return next, failure
 	case wire.Bind:
 		return c.renamedBind(o, i, size, body)
 	}
@@ -99,7 +98,7 @@ func (c *Client) unsettled() bool {
 func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error) {
 	if i+size > len(o.b) {
 		if int64(size) > c.f.statements.Limit() {
-			return 0, errStatementMemory(size, c.f.statements.Limit())
+			return c.refuse(o, i, wire.Parse, size, errStatementMemory(size, c.f.statements.Limit()))
 		}
 		c.collect(o, i, size)
 		return i, nil
@@ -110,6 +109,9 @@ func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error)
 	}
 	if !ok {
 		return -1, nil // Postgres says what is wrong with it
+	}
+	if next, e := c.parsedSQL(o, i, size, name, text); next >= 0 {
+		return next, e
 	}
 	if len(name) == 0 {
 		// Nearly always it is bound at once, and need not be kept.
@@ -129,12 +131,12 @@ func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error)
 		o.staged = wire.AppendParse(b, backend.StatementName(old.ID()), string(text))
 		return i + size, nil
 	}
-	if p.len() >= maxNames {
-		return 0, errTooManyStatements(maxNames)
+	if limit := c.f.cfg.Load().General.PreparedStatementsClientLimit; p.len() >= limit {
+		return c.refuse(o, i, wire.Parse, size, errTooManyStatements(limit))
 	}
 	st, err := c.f.statements.Intern(text, c.plan())
-	if errors.Is(err, cache.ErrRegistryFull) {
-		return 0, errStatementMemory(size, c.f.statements.Limit())
+	if err != nil {
+		return c.refuse(o, i, wire.Parse, size, errStatementMemory(size, c.f.statements.Limit()))
 	}
 	key := string(name)
 	c.put(key, st)
@@ -210,7 +212,10 @@ func (c *Client) renamedBind(o *output, i, size int, body []byte) (int, *Error) 
 		st = p.get(name)
 	}
 	if st == nil {
-		return -1, unknownName(string(name)) // Postgres says that there is none
+		return c.unknownName(o, i, wire.Bind, size, string(name))
+	}
+	if !c.server.Usable(st) {
+		return c.refuse(o, i, wire.Bind, size, errPreparedBySQL(string(name)))
 	}
 	c.working()
 	b := c.server.Use(o.stage(i, i+wire.HeaderSize+len(body)-len(values)), st)
@@ -239,9 +244,12 @@ func (c *Client) renamedDescribe(o *output, i, size int, name []byte) (int, *Err
 		return i, nil
 	}
 	if p == nil || p.get(name) == nil {
-		return -1, unknownName(string(name))
+		return c.unknownName(o, i, wire.Describe, size, string(name))
 	}
 	st := p.get(name)
+	if !c.server.Usable(st) {
+		return c.refuse(o, i, wire.Describe, size, errPreparedBySQL(string(name)))
+	}
 	c.working()
 	b := c.server.Use(o.stage(i, i+size), st)
 	o.staged = wire.AppendDescribeStatement(b, backend.StatementName(st.ID()))
@@ -260,7 +268,7 @@ func (c *Client) renamedClose(o *output, i, size int, name []byte) (int, *Error)
 	}
 	p := c.prepared
 	if p == nil || p.get(name) == nil {
-		return -1, unknownName(string(name)) // Postgres says that all is well
+		return c.unknownName(o, i, wire.Close, size, string(name))
 	}
 	key := string(name)
 	st := p.names.Delete(key)
@@ -271,55 +279,11 @@ func (c *Client) renamedClose(o *output, i, size int, name []byte) (int, *Error)
 	return i + size, nil
 }
 
-// renamedQuery looks for DEALLOCATE of a statement of the client's; any Query drops the
-// unnamed statement.
-func (c *Client) renamedQuery(o *output, i, size int, body []byte) (int, *Error) {
-	c.dropUnnamed()
-	o.unnamed = nil
-	if i+size > len(o.b) || len(body) > 300 {
-		return -1, nil
-	}
-	sql, _, _ := wire.CString(body)
-	name, all, ok := c.f.classifier.Deallocates(sql)
-	if !ok {
-		return -1, nil
-	}
-	if c.unsettled() {
-		return i, nil
-	}
-	var st *cache.Statement
-	if c.prepared != nil && !all {
-		st = c.prepared.get([]byte(name))
-	}
-	if st == nil {
-		if e := unknownName(name); e != nil {
-			return 0, e
-		}
-		c.server.Deallocating("", nil)
-		return -1, nil
-	}
-	c.working()
-	b := c.server.Use(o.stage(i, i+size), st)
-	o.staged = wire.AppendQuery(b, `DEALLOCATE "`+backend.StatementName(st.ID())+`"`)
-	c.server.Sent(wire.Query, nil)
-	c.server.Deallocating(name, st)
-	return i + size, nil
-}
-
-// unknownName refuses a name that is none of the client's but may be that of somebody
-// else's statement on the server.
-func unknownName(name string) *Error {
-	if backend.IsStatementName(name) {
-		return errReservedName(name)
-	}
-	return nil
-}
-
 // collect starts to read a Parse that is larger than what is read at once. The memory for
 // it grows with what arrives: its header is only a promise.
 func (c *Client) collect(o *output, i, size int) {
 	have := o.b[i:]
-	c.collected = append(make([]byte, 0, min(size, 2*len(have))), have...)
+	c.collecting(append(make([]byte, 0, min(size, 2*len(have))), have...))
 }
 
 // plan is what a statement's meaning depends on besides its text: the session's settings,
@@ -335,6 +299,7 @@ func (c *Client) plan() string {
 func (c *Client) statementsOf() *statements {
 	if c.prepared == nil {
 		c.prepared = &statements{}
+		c.f.held[c.Loop().ID()].prepared++
 	}
 	return c.prepared
 }
@@ -373,6 +338,7 @@ func (c *Client) dropEmpty() {
 	}
 	if p.names == nil && p.unnamed == nil && p.parsed == nil {
 		c.prepared = nil
+		c.f.held[c.Loop().ID()].prepared--
 	}
 }
 
@@ -409,6 +375,7 @@ func (c *Client) UndefineAll() {
 	}
 	names := c.prepared.names
 	c.prepared = nil
+	c.f.held[c.Loop().ID()].prepared--
 	if names.Len() > releasedAtOnce {
 		go names.Close() // ends when that is done
 		return

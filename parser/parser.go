@@ -146,7 +146,7 @@ func identifier(sql []byte) (name string, quoted bool, rest []byte, ok bool) {
 				i++
 				continue
 			}
-			return string(b), true, sql[i+1:], len(b) > 0
+			return clip(b), true, sql[i+1:], len(b) > 0
 		}
 		return "", true, nil, false
 	}
@@ -160,5 +160,20 @@ func identifier(sql []byte) (name string, quoted bool, rest []byte, ok bool) {
 			b[i] |= 0x20
 		}
 	}
-	return string(b), false, sql[n:], n > 0
+	return clip(b), false, sql[n:], n > 0
+}
+
+// maxIdentifier is how many bytes of an identifier Postgres regards (NAMEDATALEN - 1).
+const maxIdentifier = 63
+
+// clip cuts an identifier off as Postgres does, between two characters.
+func clip(b []byte) string {
+	if len(b) > maxIdentifier {
+		n := maxIdentifier
+		for n > 0 && b[n]&0xC0 == 0x80 {
+			n--
+		}
+		b = b[:n]
+	}
+	return string(b)
 }

@@ -29,11 +29,17 @@ const (
 // growLocked says how many connections to make now, and counts them as under way, also
 // in the registry: one that is retired waits for all that were counted before.
 func (p *Pool) growLocked(now time.Duration) int {
-	if p.retired || now < p.retryAt {
+	if p.retired || p.held&heldPause != 0 || now < p.retryAt {
 		return 0
 	}
 	c := p.Settings()
-	wanted := max(p.waiting.n, c.MinSize-len(p.servers)) - p.connecting
+	wanted := c.MinSize - len(p.servers) - p.connecting
+	if p.held == 0 {
+		wanted = max(wanted, p.waiting.n-p.connecting)
+	}
+	if p.held == 0 && p.down.Load() && p.cluster.Split() {
+		wanted = max(wanted, 1-p.connecting) // to find out when it is back
+	}
 	if p.failures > 0 {
 		wanted = min(wanted, 1-p.connecting) // one at a time until it works again
 	}
@@ -77,6 +83,9 @@ func (p *Pool) connect() {
 		counters.Connects++
 		counters.ConnectTime += uint64(time.Since(started))
 		counters.AuthAttempts += logins
+		if err == nil {
+			counters.ConnectTimes.Observe(time.Since(started))
+		}
 		p.connected(l, target, session, err)
 	})
 }
@@ -130,7 +139,9 @@ func (p *Pool) connected(l *loop.Loop, target backend.Target, session *backend.S
 	p.connecting--
 	p.failures, p.lastError, p.retryAt = 0, nil, 0
 	p.servers[s] = struct{}{}
+	p.down.Store(false)
 	p.mu.Unlock()
+	p.greeted(s.Greeting)
 	p.registry.log.Debug("server connected", "user", target.User, "database", target.Database, "address", target.Address, "server_pid", s.PID)
 	p.Freed(s)
 	// Only now is it known how many still wait.
@@ -161,7 +172,14 @@ func (p *Pool) failed(l *loop.Loop, err error) {
 	p.lastError = err
 	backoff := min(retryMin<<min(p.failures-1, 10), retryMax)
 	p.retryAt = l.Now() + backoff*3/4 + rand.N(backoff/2)
+	down := len(p.servers) == 0
+	p.down.Store(down)
+	p.mu.Unlock()
+	if down {
+		p.unreachable(err)
+	}
 	var refused []*Waiter
+	p.mu.Lock()
 	if final(err) && len(p.servers) == 0 {
 		for w := p.waiting.pop(); w != nil; w = p.waiting.pop() {
 			refused = append(refused, w)
@@ -200,7 +218,7 @@ func final(err error) bool {
 func (r *Registry) Target(c *config.Pool) backend.Target {
 	t := backend.Target{
 		Network: "tcp", Address: net.JoinHostPort(c.Host, strconv.Itoa(c.Port)),
-		User: c.ServerUser, Database: c.ServerDatabase, Passwords: c.ServerPasswords, TCP: r.tcp,
+		User: c.ServerUser, Database: c.ServerDatabase, Passwords: c.ServerPasswords, TCP: r.tcp, TLS: r.tls.Load(),
 	}
 	if len(c.Host) > 0 && c.Host[0] == '/' {
 		t.Network, t.Address = "unix", fmt.Sprintf("%s/.s.PGSQL.%d", c.Host, c.Port)

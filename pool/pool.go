@@ -39,9 +39,14 @@ func (e *TimeoutError) Unwrap() error { return e.Last }
 type Pool struct {
 	ID       uint64 // unique in the process; constant
 	registry *Registry
+	cluster  *Cluster // of the same user and database; constant
+	host     *host    // constant; what is in it is guarded by Registry.mu
 	settings atomic.Pointer[config.Pool]
 	greeting atomic.Pointer[backend.Greeting] // of the latest server; nil before the first
 	Resolved *backend.Resolved                // start-up parameters of its clients; safe for concurrent use
+
+	banned atomic.Bool // written under mu
+	down   atomic.Bool // the host cannot be reached and there is no server; written under mu
 
 	counters []backend.Counters // one for each loop, touched by that loop only
 	busy     atomic.Bool        // no server is idle where one was last looked for; changed under mu
@@ -52,17 +57,22 @@ type Pool struct {
 	servers    map[*backend.Server]struct{} // all that live, idle or not
 	connecting int                          // dials and logins under way
 	retired    bool
+	held       hold          // 0 unless clients are made to wait
+	renewed    time.Duration // servers that were ready before are closed when free
 	lastError  error         // of the latest attempt to connect; nil after a success
 	failures   int           // attempts to connect that failed in a row
 	retryAt    time.Duration // no attempt before that
+	ban        *Ban          // nil if it is not banned
+	nextCheck  time.Duration // of an idle server; 0 before the first
+	checkNow   bool          // somebody does not want to wait for that
 }
 
-func newPool(r *Registry, settings config.Pool) *Pool {
+func newPool(r *Registry, c *Cluster, h *host, settings config.Pool) *Pool {
 	n := len(r.loops.Loops())
 	p := &Pool{
-		ID: r.lastID.Add(1), registry: r, Resolved: backend.NewResolved(),
+		ID: r.lastID.Add(1), registry: r, cluster: c, host: h, Resolved: backend.NewResolved(),
 		counters: make([]backend.Counters, n), idle: make([][]*backend.Server, n),
-		servers: make(map[*backend.Server]struct{}),
+		servers: make(map[*backend.Server]struct{}), renewed: never,
 	}
 	p.settings.Store(&settings)
 	p.busy.Store(true)
@@ -72,6 +82,13 @@ func newPool(r *Registry, settings config.Pool) *Pool {
 // Settings are the pool's effective settings. They change at a reload; what is
 // returned does not.
 func (p *Pool) Settings() *config.Pool { return p.settings.Load() }
+
+// Cluster is the pools of the same user at the same database.
+func (p *Pool) Cluster() *Cluster { return p.cluster }
+
+// Role is the role of the pool's host: config.Primary or config.Replica, or config.Auto
+// while that is not known.
+func (p *Pool) Role() string { return p.Settings().Role }
 
 // Greeting is what the pool's servers report at their login, nil as long as no
 // server has ever logged in.
@@ -91,17 +108,23 @@ func (p *Pool) Acquire(w *Waiter) (*backend.Server, error) {
 		p.mu.Unlock()
 		return nil, ErrRetired
 	}
-	if p.waiting.n == 0 {
+	if p.waiting.n == 0 && p.held == 0 {
 		if s := p.popLocked(w.Loop.ID()); s != nil {
 			p.mu.Unlock()
 			return s, nil
 		}
 	}
-	w.since = now
+	if !w.moved {
+		w.since = now
+	}
+	w.moved, w.here = false, now
 	p.waiting.push(w)
 	first := p.waiting.n == 1
-	moved := p.popOtherLocked()
+	var moved *backend.Server
 	dials := 0
+	if p.held == 0 {
+		moved = p.popOtherLocked()
+	}
 	if moved == nil {
 		dials = p.growLocked(now)
 	}
@@ -185,16 +208,16 @@ func (p *Pool) Freed(s *backend.Server) {
 	l := s.Loop()
 	now := l.Now()
 	p.mu.Lock()
-	if p.retired || now >= s.Expires || len(p.servers) > p.Settings().Size {
+	if p.retired || p.held&heldPause != 0 || now >= s.Expires || p.outdatedLocked(s) || len(p.servers) > p.Settings().Size {
 		p.mu.Unlock()
 		s.Retire()
 		return
 	}
 	w := p.waiting.first
 	switch {
-	case w == nil:
+	case w == nil || p.held != 0:
 		p.idle[l.ID()] = append(p.idle[l.ID()], s)
-		if p.busy.Load() {
+		if p.busy.Load() && p.held == 0 {
 			p.busy.Store(false)
 		}
 		p.mu.Unlock()
@@ -210,6 +233,9 @@ func (p *Pool) Freed(s *backend.Server) {
 }
 
 func (p *Pool) grantedLocked(w *Waiter, l *loop.Loop, now time.Duration) {
+	if w.probe {
+		return
+	}
 	p.counters[l.ID()].WaitTime += uint64(max(now-w.since, 0))
 }
 
@@ -229,11 +255,18 @@ func (p *Pool) Retiring(s *backend.Server) {
 func (p *Pool) Lost(s *backend.Server, reason error) {
 	p.mu.Lock()
 	delete(p.servers, s)
+	p.down.Store(p.failures > 0 && len(p.servers) == 0)
 	dials := p.growLocked(loop.Now())
 	p.mu.Unlock()
 	p.dial(dials)
 	p.registry.lost(p, s, reason)
+	if errors.Is(reason, backend.ErrSilent) {
+		p.suspect(reason)
+	}
 }
+
+// Refused implements [backend.Owner].
+func (p *Pool) Refused(code []byte) { p.registry.errors.Count(code) }
 
 // Registry implements [backend.Owner].
 func (p *Pool) Registry() *cache.Registry { return p.registry.statements }

@@ -36,7 +36,9 @@ type Registry struct {
 	loops      *loop.Group // constant
 	log        *slog.Logger
 	tcp        backend.TCPOptions
-	statements *cache.Registry // prepared statements of all clients
+	tls        atomic.Pointer[backend.TLS] // of servers to come
+	statements *cache.Registry             // prepared statements of all clients
+	errors     backend.ErrorCodes          // that Postgres has answered clients with
 	lastID     atomic.Uint64
 	ctx        context.Context // ends with Close
 	cancel     context.CancelFunc
@@ -45,9 +47,14 @@ type Registry struct {
 	wake       chan struct{} // nudges the maintenance goroutine
 	wg         sync.WaitGroup
 
-	mu      sync.RWMutex
-	pools   map[key]*Pool
-	byLogin map[login]*Pool
+	started time.Duration // in [loop.Now]; constant
+
+	mu       sync.RWMutex
+	pools    map[key]*Pool
+	clusters map[login]*Cluster
+	hosts    map[hostKey]*host
+	general  *config.General
+	holds    map[Scope]hold // for pools to come; guarded by mu
 }
 
 // NewRegistry starts the pools of a configuration, and one goroutine that looks
@@ -56,7 +63,7 @@ func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, 
 	r := &Registry{
 		loops: loops, log: log, tcp: tcp,
 		dialSlots: make(chan struct{}, maxConnectingAll), wake: make(chan struct{}, 1),
-		pools: make(map[key]*Pool), byLogin: make(map[login]*Pool),
+		pools: make(map[key]*Pool), clusters: make(map[login]*Cluster), hosts: make(map[hostKey]*host), holds: make(map[Scope]hold), started: loop.Now(),
 		statements: cache.NewRegistry(StatementLimits(cfg)),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -64,6 +71,9 @@ func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, 
 	r.wg.Go(r.maintain)
 	return r
 }
+
+// Errors are how many errors Postgres has answered clients with, by SQLSTATE.
+func (r *Registry) Errors() map[string]uint64 { return r.errors.Counts() }
 
 // Registry is where the prepared statements of all clients are.
 func (r *Registry) Registry() *cache.Registry { return r.statements }
@@ -94,36 +104,77 @@ func StatementLimits(cfg *config.Config) (bytes int64, unused int) {
 // that is not are closed as they become free.
 func (r *Registry) Update(cfg *config.Config) {
 	r.statements.SetLimits(StatementLimits(cfg))
+	r.tls.Store(backend.NewTLS(cfg.ServerTLS))
 	r.mu.Lock()
 	old := r.pools
-	r.pools, r.byLogin = make(map[key]*Pool), make(map[login]*Pool)
+	r.pools, r.general = make(map[key]*Pool), &cfg.General
+	byLogin := make(map[login][]*Pool)
+	for _, h := range r.hosts {
+		h.pools = nil
+	}
 	for _, c := range cfg.Pools() {
-		k := keyOf(&c)
+		k, l := keyOf(&c), login{c.User, c.Database}
+		if r.clusters[l] == nil {
+			r.clusters[l] = &Cluster{registry: r, credits: make(map[*Pool]int)}
+		}
+		h := r.hostLocked(&c)
 		p := old[k]
 		if p == nil {
-			p = newPool(r, c)
+			p = newPool(r, r.clusters[l], h, h.settingsOf(c))
+			p.held = r.holdsLocked(&c)
 		} else {
-			p.update(c)
+			p.update(h.settingsOf(c))
 			delete(old, k)
 		}
 		r.pools[k] = p
-		if l := (login{c.User, c.Database}); r.byLogin[l] == nil {
-			r.byLogin[l] = p
-		}
+		h.pools = append(h.pools, p)
+		byLogin[l] = append(byLogin[l], p)
 	}
+	gone, changes := r.arrangeLocked(byLogin)
 	r.mu.Unlock()
+	r.report(changes)
 	for _, p := range old {
+		p.retire()
+	}
+	for _, p := range gone {
 		p.retire()
 	}
 	r.nudge()
 }
 
-// Find returns the pool for a user and a database as clients name them, nil if
-// there is none.
+// arrangeLocked makes the clusters those of the configuration, and returns the pools without
+// a place that are not needed any more.
+func (r *Registry) arrangeLocked(byLogin map[login][]*Pool) (gone []*Pool, changes []roleChange) {
+	for l, c := range r.clusters {
+		pools := byLogin[l]
+		if nowhere := c.nowhere(); len(pools) == 0 && nowhere != nil {
+			gone = append(gone, nowhere)
+		}
+		c.configure(pools, r.general)
+		if len(pools) == 0 {
+			delete(r.clusters, l)
+		}
+	}
+	for k, h := range r.hosts {
+		if len(h.pools) == 0 {
+			delete(r.hosts, k)
+		} else {
+			changes = append(changes, r.assignLocked(r.siblingsLocked(k.database))...)
+		}
+	}
+	return gone, changes
+}
+
+// Find returns the pool for a user and a database as clients name them, nil if there is
+// none: of several the one that a client without a wish begins with.
 func (r *Registry) Find(user, database string) *Pool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.byLogin[login{user, database}]
+	c := r.clusters[login{user, database}]
+	if c == nil {
+		return nil
+	}
+	return c.Home()
 }
 
 // Pools returns all pools in the order of their IDs.
@@ -178,15 +229,10 @@ func (r *Registry) lost(p *Pool, s *backend.Server, reason error) {
 func (p *Pool) update(c config.Pool) {
 	old := p.settings.Swap(&c)
 	if slices.Equal(old.ServerPasswords, c.ServerPasswords) && old.StatementTimeout == c.StatementTimeout &&
-		old.LockTimeout == c.LockTimeout && old.ReadOnly == c.ReadOnly {
+		old.LockTimeout == c.LockTimeout && old.ReadOnly == c.ReadOnly && old.TLSVerify == c.TLSVerify {
 		return
 	}
-	p.eachServer(func(s *backend.Server) {
-		s.Expires = 0
-		if s.Idle() {
-			s.Retire()
-		}
-	})
+	p.renew()
 }
 
 // retire closes the pool: those who wait are told, servers close when free.
@@ -244,13 +290,17 @@ func (r *Registry) maintain() {
 		case <-r.wake:
 		case <-timer.C:
 		}
-		period := calmPeriod
-		for _, p := range r.Pools() {
-			if p.maintain(loop.Now()) {
-				period = busyPeriod
+		now := loop.Now()
+		next := min(now+calmPeriod, r.checkHosts(now))
+		for _, p := range append(r.Pools(), r.nowheres()...) {
+			if p.maintain(now) {
+				next = now + busyPeriod
 			}
+			p.giveUp(now)
+			p.expire(now)
+			next = min(next, p.checkIdle(now))
 		}
-		timer.Reset(period)
+		timer.Reset(max(next-now, time.Millisecond))
 	}
 }
 
@@ -261,18 +311,19 @@ func (p *Pool) maintain(now time.Duration) (busy bool) {
 	var timedOut []*Waiter
 	var spare []*backend.Server
 	p.mu.Lock()
-	for w := p.waiting.first; w != nil && c.CheckoutTimeout != config.Off && now-w.since >= c.CheckoutTimeout; w = p.waiting.first {
+	for w := p.waiting.first; w != nil && p.held == 0 && c.CheckoutTimeout != config.Off && now-w.since >= c.CheckoutTimeout; w = p.waiting.first {
 		p.waiting.remove(w)
 		timedOut = append(timedOut, w)
 	}
 	timeout := &TimeoutError{Timeout: c.CheckoutTimeout, Size: c.Size, Last: p.lastError}
 	spare = p.spareLocked(c, now)
 	dials := p.growLocked(now)
-	busy = p.waiting.n > 0 || p.failures > 0
+	busy = p.waiting.n > 0 && p.held == 0 || p.failures > 0 && p.retryAt-now < calmPeriod
 	p.mu.Unlock()
 	for _, w := range timedOut {
-		l := w.Loop
-		l.Post(func() { p.Counters(l).CheckoutTimeouts++ })
+		if l := w.Loop; !w.probe {
+			l.Post(func() { p.Counters(l).CheckoutTimeouts++ })
+		}
 		w.refuse(timeout)
 	}
 	for _, s := range spare {

@@ -21,8 +21,13 @@ type Grantee interface {
 type Waiter struct {
 	Grantee Grantee    // constant
 	Loop    *loop.Loop // the client's; written by it only while not queued
+	// Elsewhere says that a pool of another host would do as well; written like Loop.
+	Elsewhere bool
 
+	probe      bool          // it is no client; constant
+	moved      bool          // it has waited before; guarded by the pool's mu
 	since      time.Duration // guarded by the pool's mu
+	here       time.Duration // since when at this pool; guarded by its mu
 	next, prev *Waiter       // guarded by the pool's mu
 	queued     bool          // guarded by the pool's mu
 }
@@ -32,6 +37,7 @@ type Waiter struct {
 type waiters struct {
 	first, last *Waiter
 	n           int
+	probes      int // of these
 }
 
 func (q *waiters) push(w *Waiter) {
@@ -43,6 +49,9 @@ func (q *waiters) push(w *Waiter) {
 	}
 	q.last = w
 	q.n++
+	if w.probe {
+		q.probes++
+	}
 }
 
 func (q *waiters) remove(w *Waiter) {
@@ -58,6 +67,9 @@ func (q *waiters) remove(w *Waiter) {
 	}
 	w.prev, w.next, w.queued = nil, nil, false
 	q.n--
+	if w.probe {
+		q.probes--
+	}
 }
 
 func (q *waiters) pop() *Waiter {

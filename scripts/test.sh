@@ -7,6 +7,9 @@ cd "$(dirname "$0")/.." || exit
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
+# Every sum of the ledger of memory is compared with a recount meanwhile.
+export PGEBB_VERIFY=all
+
 export PGEBB_BIN=$PWD/bin/pgebb-race
 go build -race -buildvcs=false -o "$PGEBB_BIN" ./cmd/pgebb || exit 1
 

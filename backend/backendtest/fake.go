@@ -4,9 +4,11 @@
 package backendtest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -25,6 +27,10 @@ type Fake struct {
 	hold  bool // logins wait
 	freed *sync.Cond
 	deny  []byte // an ErrorResponse for logins, nil to let them in
+
+	silent  bool     // queries are not answered
+	standby string   // what in_hot_standby is reported as; empty for not at all
+	row     []string // the answer to queries about the WAL; nil for none
 }
 
 // Start starts a fake on a loopback port.
@@ -63,6 +69,23 @@ func (f *Fake) Deny(code string) {
 	f.deny = nil
 	if code != "" {
 		f.deny = wire.AppendFields(nil, wire.ErrorResponse, wire.Field{Type: 'S', Value: "FATAL"}, wire.Field{Type: 'C', Value: code}, wire.Field{Type: 'M', Value: "no"})
+	}
+}
+
+// Silence makes it answer no queries, until Silence(false).
+func (f *Fake) Silence(silent bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.silent = silent
+}
+
+// Be makes it a primary or a replica, with a timeline and a position in the WAL.
+func (f *Fake) Be(replica bool, timeline int, lsn string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.standby, f.row = "off", []string{"f", strconv.Itoa(timeline), lsn}
+	if replica {
+		f.standby, f.row = "on", []string{"t", "0", lsn}
 	}
 }
 
@@ -116,30 +139,55 @@ func (f *Fake) serve(conn net.Conn) {
 			return
 		}
 		typ, size := wire.Header(header[:])
-		if _, err := io.CopyN(io.Discard, conn, int64(size-wire.HeaderSize)); err != nil || typ == wire.Terminate {
+		body := make([]byte, size-wire.HeaderSize)
+		if _, err := io.ReadFull(conn, body); err != nil || typ == wire.Terminate {
 			return
 		}
 		if typ == wire.Query || typ == wire.Sync {
-			if _, err := conn.Write(wire.AppendReadyForQuery(wire.AppendRaw(nil, wire.CommandComplete, []byte("SELECT 0\x00")), wire.Idle)); err != nil {
+			if _, err := conn.Write(f.answer(body)); err != nil {
 				return
 			}
 		}
 	}
 }
 
+// answer is what a query gets.
+func (f *Fake) answer(sql []byte) []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.silent {
+		return nil
+	}
+	var b []byte
+	if f.row != nil && bytes.Contains(sql, []byte("pg_is_in_recovery")) {
+		row := binary.BigEndian.AppendUint16(nil, uint16(len(f.row)))
+		for _, column := range f.row {
+			row = append(binary.BigEndian.AppendUint32(row, uint32(len(column))), column...)
+		}
+		b = wire.AppendRaw(b, wire.DataRow, row)
+	}
+	return wire.AppendReadyForQuery(wire.AppendRaw(b, wire.CommandComplete, []byte("SELECT 0\x00")), wire.Idle)
+}
+
 func (f *Fake) logIn(conn net.Conn) bool {
-	var size [4]byte
-	if _, err := io.ReadFull(conn, size[:]); err != nil {
+	var head [8]byte
+	if _, err := io.ReadFull(conn, head[:]); err != nil {
 		return false
 	}
-	if _, err := io.CopyN(io.Discard, conn, int64(binary.BigEndian.Uint32(size[:]))-4); err != nil {
+	if binary.BigEndian.Uint32(head[4:]) == wire.SSLRequestCode {
+		if _, err := conn.Write([]byte{'N'}); err != nil {
+			return false
+		}
+		return f.logIn(conn)
+	}
+	if _, err := io.CopyN(io.Discard, conn, int64(binary.BigEndian.Uint32(head[:]))-8); err != nil {
 		return false
 	}
 	f.mu.Lock()
 	for f.hold {
 		f.freed.Wait()
 	}
-	deny := f.deny
+	deny, standby := f.deny, f.standby
 	f.mu.Unlock()
 	if deny != nil {
 		_, _ = conn.Write(deny)
@@ -147,6 +195,9 @@ func (f *Fake) logIn(conn net.Conn) bool {
 	}
 	b := wire.AppendRaw(nil, wire.Authentication, []byte{0, 0, 0, 0})
 	b = wire.AppendParameterStatus(b, "server_version", "15.0")
+	if standby != "" {
+		b = wire.AppendParameterStatus(b, "in_hot_standby", standby)
+	}
 	_, err := conn.Write(wire.AppendReadyForQuery(b, wire.Idle))
 	return err == nil
 }

@@ -44,8 +44,10 @@ var tools = []string{
 	"internal/demo",
 	"internal/e2e",
 	"internal/leak",
+	"internal/testcert",
 	"internal/testpg",
 	"internal/withpg",
+	"internal/workload",
 }
 
 // source is a Go file of the module.

@@ -20,6 +20,8 @@ var sleepers = map[string]string{
 	"frontend/listener.go accept":        "when descriptors have run out, accepting at once would fail again and burn a processor",
 	"internal/bench/measure.go idle":     "clients that do nothing for a while are what is measured",
 	"internal/bench/rig.go startBouncer": "PgBouncer does not tell when it is ready",
+	"internal/workload/loads.go pause":   "clients that do nothing for a while are what is measured",
+	"internal/testpg/replica.go waitFor": "nothing tells that a replica has replayed something",
 	"internal/leak/leak.go gone":         "nothing tells that a goroutine has ended",
 }
 

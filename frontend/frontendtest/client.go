@@ -8,6 +8,7 @@
 package frontendtest
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ type Login struct {
 	User, Password, Database string
 	Version                  uint32   // of the protocol; 0 is 3.0
 	Params                   []string // names and values of the StartupMessage
+
+	TLS    *tls.Config // nil for none
+	Direct bool        // TLS without asking first
 }
 
 // Message is a message as it came.
@@ -85,8 +89,14 @@ func (r *Refused) Error() string {
 // Code is the SQLSTATE.
 func (r *Refused) Code() string { return string(wire.ErrorField(r.Body, 'C')) }
 
-// Login sends the StartupMessage and answers up to the first ReadyForQuery.
+// Login encrypts the connection if that is asked for, sends the StartupMessage and answers
+// up to the first ReadyForQuery.
 func (c *Client) Login(l Login) error {
+	if l.TLS != nil {
+		if err := c.Encrypt(l.TLS, l.Direct); err != nil {
+			return err
+		}
+	}
 	version := l.Version
 	if version == 0 {
 		version = wire.Version30
@@ -130,8 +140,9 @@ func (c *Client) authenticate(client *scram.Client, l Login, body []byte) error 
 	case 5:
 		return c.Send(wire.AppendRaw(nil, wire.Password, append([]byte(backend.MD5Response(l.User, l.Password, [4]byte(data))), 0)))
 	case 10:
+		mechanism := c.bind(client, data)
 		first := client.First()
-		answer := binary.BigEndian.AppendUint32([]byte(scram.Mechanism+"\x00"), uint32(len(first)))
+		answer := binary.BigEndian.AppendUint32([]byte(mechanism+"\x00"), uint32(len(first)))
 		return c.Send(wire.AppendRaw(nil, wire.Password, append(answer, first...)))
 	case 11:
 		final, err := client.Final(data)

@@ -19,7 +19,7 @@ import (
 // Script is a wire transcript. Its lines:
 //
 //	# text                what it is about
-//	modes: transaction …  pooler modes that it holds in; without it all that are tested
+//	modes: transaction …  pooler modes, or ways to test one, that it holds in; without it all
 //	pool: N               size of the pool that it needs; without it 1
 //	splits: yes           it is short enough to be run with every way to cut its input in two
 //	setup: SQL            run before it, directly, by the owner of the database

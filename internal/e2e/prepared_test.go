@@ -29,19 +29,18 @@ func TestTheNamesOnServersAreOutOfReach(t *testing.T) {
 	}
 	name := servers[0]
 	for what, say := range map[string][]pgproto3.FrontendMessage{
-		"Bind":       {&pgproto3.Bind{PreparedStatement: name}, &pgproto3.Sync{}},
-		"Bind, long": {&pgproto3.Bind{DestinationPortal: strings.Repeat("p", 3000), PreparedStatement: name}, &pgproto3.Sync{}},
-		"Describe":   {&pgproto3.Describe{ObjectType: 'S', Name: name}, &pgproto3.Sync{}},
-		"Close":      {&pgproto3.Close{ObjectType: 'S', Name: name}, &pgproto3.Sync{}},
-		"DEALLOCATE": {&pgproto3.Query{String: "DEALLOCATE " + name}},
+		"Bind":                  {&pgproto3.Bind{PreparedStatement: name}, &pgproto3.Sync{}},
+		"Bind, long":            {&pgproto3.Bind{DestinationPortal: strings.Repeat("p", 3000), PreparedStatement: name}, &pgproto3.Sync{}},
+		"Describe":              {&pgproto3.Describe{ObjectType: 'S', Name: name}, &pgproto3.Sync{}},
+		"Close":                 {&pgproto3.Close{ObjectType: 'S', Name: name}, &pgproto3.Sync{}},
+		"DEALLOCATE":            {&pgproto3.Query{String: "DEALLOCATE " + name}},
+		"EXECUTE":               {&pgproto3.Query{String: "/**/ execute \"" + name + "\""}},
+		"DEALLOCATE in a Parse": {&pgproto3.Parse{Query: "DEALLOCATE " + name}, &pgproto3.Sync{}},
+		"EXECUTE in a Parse":    {&pgproto3.Parse{Name: "x", Query: "EXPLAIN EXECUTE " + name}, &pgproto3.Sync{}},
 	} {
 		c := connect(t, through(p, database))
-		if err := c.Say(say...); err != nil {
-			t.Fatal(err)
-		}
-		if all := told(t, c); len(all) != 1 || (&frontendtest.Refused{Message: all[0]}).Code() != "42939" {
-			t.Errorf("%s is told %q", what, frontendtest.Types(all))
-		}
+		refused(t, c, what, "42939", say...)
+		c.Close()
 	}
 	if err := owner.Say(&pgproto3.Bind{PreparedStatement: "s"}, &pgproto3.Execute{}, &pgproto3.Sync{}); err != nil {
 		t.Fatal(err)
@@ -50,5 +49,80 @@ func TestTheNamesOnServersAreOutOfReach(t *testing.T) {
 		t.Errorf("the owner is told %q, %v", frontendtest.Types(got), err)
 	}
 	owner.Close()
+	epilogue(t, pg, p, database, 1)
+}
+
+// refused says something and expects to be told an error and then, as after any error, that
+// all is ready again.
+func refused(t *testing.T, c *frontendtest.Client, what, code string, say ...pgproto3.FrontendMessage) {
+	t.Helper()
+	if err := c.Say(say...); err != nil {
+		t.Fatal(err)
+	}
+	all, err := c.Until('Z')
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if frontendtest.Types(all) != "EZ" || (&frontendtest.Refused{Message: all[0]}).Code() != code {
+		t.Errorf("%s is told %q, want an error %s", what, frontendtest.Types(all), code)
+	}
+}
+
+// TestWhatIsOverALimitIsRefused: a statement for which there is no room is refused when it is
+// its turn, undoes its batch as any error does, and costs the client nothing else.
+func TestWhatIsOverALimitIsRefused(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	o := pg.Options(database, "transaction", 1)
+	o.General += "prepared_statements = \"full\"\nprepared_statements_memory_limit = 20000\nprepared_statements_client_limit = 3\n"
+	p := testpg.Pgebb(t, o)
+	c := connect(t, through(p, database))
+	query(t, c, "CREATE TABLE kept (i int)")
+	long := func(n int) string { return "SELECT '" + strings.Repeat("x", n) + "'" }
+	if err := c.Say(&pgproto3.Parse{Name: "s", Query: "SELECT 'mine'"}, &pgproto3.Sync{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Until('Z'); err != nil || frontendtest.Types(got) != "1Z" {
+		t.Fatalf("told %q, %v", frontendtest.Types(got), err)
+	}
+	for what, say := range map[string][]pgproto3.FrontendMessage{
+		"Parse":                     {&pgproto3.Parse{Name: "a", Query: long(19900)}, &pgproto3.Bind{PreparedStatement: "a"}, &pgproto3.Execute{}, &pgproto3.Sync{}},
+		"Parse of more than fits":   {&pgproto3.Parse{Name: "a", Query: long(300_000)}, &pgproto3.Bind{PreparedStatement: "a"}, &pgproto3.Sync{}},
+		"PREPARE":                   {&pgproto3.Query{String: "PREPARE a AS " + long(19900)}},
+		"PREPARE of more than fits": {&pgproto3.Query{String: "PREPARE a AS " + long(300_000)}},
+	} {
+		refused(t, c, what, "53200", say...)
+	}
+	if err := c.Say(
+		&pgproto3.Parse{Query: "INSERT INTO kept VALUES (1)"}, &pgproto3.Bind{}, &pgproto3.Execute{},
+		&pgproto3.Parse{Name: "a", Query: long(19900)}, &pgproto3.Bind{PreparedStatement: "a"}, &pgproto3.Sync{},
+		&pgproto3.Bind{PreparedStatement: "s"}, &pgproto3.Execute{}, &pgproto3.Sync{},
+	); err != nil {
+		t.Fatal(err)
+	}
+	var types string
+	for range 2 {
+		all, err := c.Until('Z')
+		if err != nil {
+			t.Fatal(err)
+		}
+		types += frontendtest.Types(all)
+	}
+	if types != "12CEZ2DCZ" {
+		t.Errorf("told %q", types)
+	}
+	if rows := query(t, c, "SELECT i FROM kept"); len(rows) != 0 {
+		t.Errorf("of a batch that was refused %v was kept", rows)
+	}
+	for _, name := range []string{"s1", "s2"} {
+		if err := c.Say(&pgproto3.Parse{Name: name, Query: "SELECT 1"}, &pgproto3.Sync{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.Until('Z'); err != nil || frontendtest.Types(got) != "1Z" {
+			t.Fatalf("told %q, %v", frontendtest.Types(got), err)
+		}
+	}
+	refused(t, c, "one too many", "53400", &pgproto3.Parse{Name: "s3", Query: "SELECT 1"}, &pgproto3.Sync{})
+	refused(t, c, "one PREPARE too many", "53400", &pgproto3.Query{String: "PREPARE s3 AS SELECT 1"})
 	epilogue(t, pg, p, database, 1)
 }

@@ -27,16 +27,18 @@ func TestTranscripts(t *testing.T) {
 	for _, v := range []struct{ name, mode, general string }{
 		{"transaction", "transaction", ""},
 		{"few-statements", "transaction", "prepared_statements_limit = 2\n"}, // so that servers drop and parse all the time
+		{"full", "transaction", "prepared_statements = \"full\"\nprepared_statements_limit = 2\n"},
 		{"session", "session", ""},
 	} {
 		mode := v.mode
+		holds := func(s *frontendtest.Script) bool { return s.In(mode) || s.In(v.name) }
 		for _, size := range []int{1, 2, 3} {
 			t.Run(fmt.Sprintf("%s/%d", v.name, size), func(t *testing.T) {
 				o := pg.Options(database, mode, size)
 				o.General += v.general
 				p := testpg.Pgebb(t, o)
 				for _, s := range scripts {
-					if s.In(mode) && poolSize(s, mode) == size {
+					if holds(s) && poolSize(s, mode) == size {
 						t.Run(name(s), func(t *testing.T) { compare(t, pg, p, database, s, size) })
 					}
 				}

@@ -1,5 +1,7 @@
 package loop
 
+import "github.com/pgebb/pgebb/internal/memory"
+
 // chunkSizes are the capacities that pending bytes are kept in.
 var chunkSizes = [...]int{1 << 10, 4 << 10, 16 << 10, BufferSize}
 
@@ -37,7 +39,7 @@ func (c *chunks) get(n int) *chunk {
 		}
 		return &chunk{b: make([]byte, 0, size)}
 	}
-	return &chunk{b: make([]byte, 0, n)}
+	return &chunk{b: make([]byte, 0, memory.SizeOf(n))}
 }
 
 // put takes a chunk back.

@@ -33,6 +33,7 @@ type Conn struct {
 	gen   uint32               // tells a new connection from a stale event for its fd
 	loop  atomic.Pointer[Loop] // written in a handover only, see [Loop.Add]
 	h     Handler              // constant after Init
+	tls   *TLS                 // nil for a plain connection; constant after Init
 	out   *chunk               // pending: what the socket did not take, nil if nothing
 	flags connFlags
 }
@@ -49,8 +50,13 @@ const (
 
 // Init takes over the socket of a connection that was used with blocking
 // calls until now; nc is closed whether or not that works. Nothing may have
-// been read from the socket beyond what nc's user has dealt with.
+// been read from the socket beyond what nc's user has dealt with, unless nc is a
+// [TLS], which goes on being encrypted on the loop.
 func (c *Conn) Init(nc net.Conn, h Handler) error {
+	if t, ok := nc.(*TLS); ok {
+		c.tls = t
+		nc = t.handOver(c)
+	}
 	defer nc.Close()
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
@@ -103,6 +109,9 @@ func (c *Conn) Read(p []byte) (n int, more bool, err error) {
 	if c.fd < 0 {
 		return 0, false, net.ErrClosed
 	}
+	if c.tls != nil {
+		return c.tls.readOn(c, p)
+	}
 	n, err = recv(int(c.fd), p)
 	switch {
 	case err == unix.EAGAIN:
@@ -125,6 +134,14 @@ func (c *Conn) Write(p []byte) error {
 	if c.fd < 0 {
 		return net.ErrClosed
 	}
+	if c.tls != nil {
+		return c.tls.writeOn(c, p)
+	}
+	return c.send(p)
+}
+
+// send is Write for what goes onto the wire as it is.
+func (c *Conn) send(p []byte) error {
 	if c.out != nil {
 		c.keep(p)
 		return nil
@@ -146,6 +163,7 @@ func (c *Conn) keep(p []byte) {
 	if c.out == nil {
 		c.out = l.chunks.get(len(p))
 		l.pending.Add(int64(cap(c.out.b)))
+		l.pendingChunks++
 	}
 	before := cap(c.out.b)
 	c.out.b = append(c.out.b, p...)
@@ -175,6 +193,7 @@ func (c *Conn) dropPending() {
 	}
 	l := c.loop.Load()
 	l.pending.Add(-int64(cap(c.out.b)))
+	l.pendingChunks--
 	l.chunks.put(c.out)
 	c.out = nil
 }
@@ -204,6 +223,9 @@ func (c *Conn) Close() {
 	}
 	if l := c.loop.Load(); l != nil {
 		c.dropPending()
+		if c.tls != nil {
+			c.tls.forget(l)
+		}
 		l.forget(c)
 	}
 	unix.Close(int(c.fd))
@@ -224,6 +246,9 @@ func (c *Conn) Reset() {
 func (c *Conn) EndWrite() error {
 	if c.fd < 0 {
 		return net.ErrClosed
+	}
+	if c.tls != nil {
+		c.tls.sayGoodbye(c)
 	}
 	if err := unix.Shutdown(int(c.fd), unix.SHUT_WR); err != nil && !errors.Is(err, unix.ENOTCONN) {
 		return fmt.Errorf("ending the stream: %w", err)

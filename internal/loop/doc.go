@@ -5,7 +5,8 @@
 // a [Handler] is what a connection means to somebody: a client's session, a
 // server. A [Group] is the loops of the process; it fills one before it uses
 // the next, because a second loop is only worth its wake-ups when the first
-// one is saturated.
+// one is saturated. A [TLS] connection lives on a loop like any other, without buffers
+// of its own.
 //
 // It knows nothing of the protocol, of pools or of whose bytes these are.
 //

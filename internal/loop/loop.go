@@ -23,23 +23,26 @@ type Loop struct {
 	done chan struct{}
 
 	pending atomic.Int64 // bytes of all pending chunks
+	parts   atomic.Int64 // bytes of TLS records that are there in part, or were read in part
 	tick    atomic.Int64 // nanoseconds between two calls of onTick
 
 	mu    sync.Mutex
 	inbox []func() // guarded by mu
 
 	// The rest belongs to the loop's goroutine.
-	buf      []byte
-	conns    []*Conn // by file descriptor
-	live     int     // connections in conns
-	gen      uint32
-	again    []*Conn // to go on with before waiting
-	chunks   chunks
-	now      time.Duration
-	onTick   []func(now time.Duration)
-	nextTick time.Duration
-	trimmed  time.Duration
-	stopped  bool
+	buf           []byte
+	records       []byte  // ciphertext of the connection that is being read or written; nil before the first TLS
+	conns         []*Conn // by file descriptor
+	live          int     // connections in conns
+	gen           uint32
+	again         []*Conn // to go on with before waiting
+	chunks        chunks
+	pendingChunks int // of all connections
+	now           time.Duration
+	onTick        []func(now time.Duration)
+	nextTick      time.Duration
+	trimmed       time.Duration
+	stopped       bool
 }
 
 // epoch is what [Loop.Now] counts from.
@@ -69,6 +72,10 @@ func (l *Loop) ID() int { return l.id }
 // Pending is the number of bytes in the pending chunks of all connections of
 // the loop. Any goroutine may ask.
 func (l *Loop) Pending() int64 { return l.pending.Load() }
+
+// PartialRecords is the number of bytes that the TLS connections of the loop hold of
+// records that have not come whole, or were not read to their end. Any goroutine may ask.
+func (l *Loop) PartialRecords() int64 { return l.parts.Load() }
 
 // Now is the time at which the current round of events began.
 func (l *Loop) Now() time.Duration { return l.now }
@@ -136,6 +143,9 @@ func (l *Loop) Add(c *Conn) error {
 	l.conns[c.fd] = c
 	l.live++
 	c.loop.Store(l)
+	if c.tls != nil {
+		c.tls.arrive(c, l)
+	}
 	return nil
 }
 
@@ -143,6 +153,9 @@ func (l *Loop) Add(c *Conn) error {
 // add it. It must be called on the loop's goroutine.
 func (l *Loop) Remove(c *Conn) error {
 	l.forget(c)
+	if c.tls != nil {
+		c.tls.forget(l)
+	}
 	if err := l.poll.remove(int(c.fd)); err != nil {
 		return fmt.Errorf("taking a connection off its loop: %w", err)
 	}

@@ -1,41 +1,23 @@
 package memory
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"runtime/metrics"
-	"strconv"
 )
 
-// RSS is the resident set size of the process in bytes, from /proc/self/statm.
-func RSS() (int64, error) {
-	b, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0, fmt.Errorf("reading the resident set size: %w", err)
-	}
-	fields := bytes.Fields(b)
-	if len(fields) < 2 {
-		return 0, fmt.Errorf("reading the resident set size: statm says %q", b)
-	}
-	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("reading the resident set size: %w", err)
-	}
-	return pages * int64(os.Getpagesize()), nil
-}
-
-// Heap is what the Go runtime holds, in bytes.
+// Heap is what the Go runtime has of memory, in bytes.
 type Heap struct {
-	Free      uint64 // spans without objects that were not returned to the system
-	Unused    uint64 // room in spans with objects
 	Objects   uint64 // live objects and garbage not collected yet
 	Live      uint64 // of them, live at the last collection
-	Allocated uint64 // by all allocations so far
+	Unused    uint64 // room in spans with objects
+	Free      uint64 // spans without objects that were not returned to the system
 	Stacks    uint64 // of goroutines, and free ones
+	Metadata  uint64 // the runtime's own data, as far as it is mapped; not all of it is resident
+	Allocated uint64 // by all allocations so far
+	Cycles    uint64 // collections so far
 }
 
-// Slack is what a collection and a return to the system could win.
+// Slack is what a collection and a return to the system could win, as far as the runtime
+// knows: what was live at the last collection may be garbage, too.
 func (h Heap) Slack() uint64 {
 	slack := h.Free
 	if h.Objects > h.Live {
@@ -44,17 +26,45 @@ func (h Heap) Slack() uint64 {
 	return slack
 }
 
+// heapMetrics are the runtime's names of the fields of Heap, in their order; what is
+// behind the first eight is summed up as Metadata, too.
+var heapMetrics = []string{
+	"/memory/classes/heap/objects:bytes",
+	"/gc/heap/live:bytes",
+	"/memory/classes/heap/unused:bytes",
+	"/memory/classes/heap/free:bytes",
+	"/memory/classes/heap/stacks:bytes",
+	"/memory/classes/metadata/other:bytes",
+	"/gc/heap/allocs:bytes",
+	"/gc/cycles/total:gc-cycles",
+	"/memory/classes/metadata/mcache/free:bytes",
+	"/memory/classes/metadata/mcache/inuse:bytes",
+	"/memory/classes/metadata/mspan/free:bytes",
+	"/memory/classes/metadata/mspan/inuse:bytes",
+	"/memory/classes/os-stacks:bytes",
+	"/memory/classes/other:bytes",
+	"/memory/classes/profiling/buckets:bytes",
+}
+
 // Read reads the runtime's own account. It does not stop the program.
 func Read() Heap {
-	samples := []metrics.Sample{
-		{Name: "/memory/classes/heap/free:bytes"},
-		{Name: "/memory/classes/heap/unused:bytes"},
-		{Name: "/memory/classes/heap/objects:bytes"},
-		{Name: "/gc/heap/live:bytes"},
-		{Name: "/gc/heap/allocs:bytes"},
-		{Name: "/memory/classes/heap/stacks:bytes"},
+	samples := make([]metrics.Sample, len(heapMetrics))
+	for i, name := range heapMetrics {
+		samples[i].Name = name
 	}
 	metrics.Read(samples)
 	v := func(i int) uint64 { return samples[i].Value.Uint64() }
-	return Heap{Free: v(0), Unused: v(1), Objects: v(2), Live: v(3), Allocated: v(4), Stacks: v(5)}
+	h := Heap{Objects: v(0), Live: v(1), Unused: v(2), Free: v(3), Stacks: v(4), Metadata: v(5), Allocated: v(6), Cycles: v(7)}
+	for i := 8; i < len(samples); i++ {
+		h.Metadata += v(i)
+	}
+	return h
 }
+
+// CHeap is what malloc has given out and what it keeps for later, in bytes; nothing in a
+// program without C. What it keeps is not all resident: glibc counts what it has
+// returned to the system by malloc_trim, too.
+type CHeap struct{ InUse, Free int64 }
+
+// ReadC asks malloc.
+func ReadC() CHeap { return readMalloc() }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,9 @@ const (
 	// pace is how often the reclaimer looks.
 	pace = time.Second
 
+	// noticed is the least time between two looks at what collections have left.
+	noticed = 100 * time.Millisecond
+
 	// easedBelow is the rate of allocation, in bytes in a second, below which the
 	// load counts as eased.
 	easedBelow = 1 << 20
@@ -18,68 +22,181 @@ const (
 	// settleRounds is for how many looks in a row the load must have been low, so
 	// that a pause between two bursts is not paid for.
 	settleRounds = 2
+
+	// worthPart is what part of what is held a trim must win at least: it takes as long as
+	// there is much to look at.
+	worthPart = 16
+
+	// fallingBy is by how many bytes the ledger must have fallen in a round for it to be
+	// still falling.
+	fallingBy = 4 << 20
+
+	// greatFall is by how many bytes, and by what part of its high point, the ledger must
+	// have fallen for a trim under load: then a collection costs little, and the
+	// next one that the runtime makes by itself may be far away.
+	greatFall     = 16 << 20
+	greatFallPart = 4
 )
 
 // Reclaimer returns memory to the system. Run is its only goroutine.
 type Reclaimer struct {
-	threshold uint64        // bytes of slack that are worth a trim; constant
-	interval  time.Duration // least time between two trims; constant
-	trim      func()        // constant
-	read      func() Heap   // constant
+	threshold  uint64        // bytes that are worth a trim; constant
+	interval   time.Duration // least time between two trims; constant
+	accountant *Accountant   // constant
+	trim       func()        // constant
+	read       func() Heap   // constant
+	pacer      pacer         // of Run
 
 	trims atomic.Uint64
 	spent atomic.Int64 // nanoseconds
+	won   atomic.Int64 // bytes
 }
 
 // NewReclaimer makes a reclaimer that trims when at least threshold bytes can be
-// won, at most once per interval.
-func NewReclaimer(threshold uint64, interval time.Duration) *Reclaimer {
-	return &Reclaimer{threshold: threshold, interval: interval, trim: debug.FreeOSMemory, read: Read}
+// won, at most once per interval. It tells the accountant what collections leave.
+func NewReclaimer(threshold uint64, interval time.Duration, a *Accountant) *Reclaimer {
+	r := &Reclaimer{threshold: threshold, interval: interval, accountant: a, trim: trim, read: Read, pacer: newPacer()}
+	a.trims = r.Trimmed
+	return r
 }
 
-// Trims is how many trims there were, and how long they took together.
-func (r *Reclaimer) Trims() (uint64, time.Duration) {
-	return r.trims.Load(), time.Duration(r.spent.Load())
+func trim() {
+	debug.FreeOSMemory()
+	trimMalloc()
 }
 
-// Run trims what the start of the process has left, then looks once a second until ctx
-// ends.
+// Trimmed is what the trims so far were.
+type Trimmed struct {
+	Trims uint64
+	Spent time.Duration // by all of them together
+	Won   int64         // bytes that the runtime has given back
+}
+
+// Trimmed tells. Any goroutine may ask.
+func (r *Reclaimer) Trimmed() Trimmed {
+	return Trimmed{r.trims.Load(), time.Duration(r.spent.Load()), r.won.Load()}
+}
+
+// Run trims what the start of the process has left, then looks once a second, and after
+// collections, until ctx ends.
 func (r *Reclaimer) Run(ctx context.Context) {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
+	collections := notifyCollections(ctx)
 	r.trim()
-	w := watch{before: r.read()}
+	last := r.next(look{})
+	w := watch{before: last.Heap}
+	var lately time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-collections:
+			if now := time.Now(); now.Sub(lately) >= noticed {
+				lately = now
+				last = r.next(last)
+			}
 		case now := <-ticker.C:
-			if w.due(r.read(), now, r.threshold, r.interval) {
-				r.trim()
-				r.trims.Add(1)
-				r.spent.Add(int64(time.Since(now)))
-				w.trimmed(r.read(), now)
+			last = r.next(last)
+			if w.due(last, now, r.threshold, r.interval) {
+				r.trimNow()
+				last = r.next(last)
+				w.trimmed(last, time.Now())
 			}
 		}
 	}
 }
 
+// next looks again, and acts on a collection since the last look.
+func (r *Reclaimer) next(last look) look {
+	l := r.look()
+	if l.Cycles != last.Cycles {
+		r.accountant.collected(l.Heap, max(l.ledger, last.ledger))
+		r.pacer.collected(l.Heap)
+		l.aside = r.accountant.aside.Load()
+	}
+	return l
+}
+
+func (r *Reclaimer) trimNow() {
+	start, before := time.Now(), r.read()
+	r.trim()
+	r.spent.Add(int64(time.Since(start)))
+	r.trims.Add(1)
+	after := r.read()
+	r.won.Add(max(int64(before.Objects+before.Unused+before.Free)-int64(after.Objects+after.Unused+after.Free), 0))
+}
+
+// look is what the reclaimer goes by.
+type look struct {
+	Heap
+	ledger int64 // what holders have on the heap
+	aside  int64 // what was live besides that
+}
+
+func (r *Reclaimer) look() look {
+	return look{r.read(), Sum(r.accountant.ledger.Holdings(), OnHeap), r.accountant.aside.Load()}
+}
+
+// winnable is what a trim would return, about: free spans, and what is on the heap and
+// is nobody's.
+func (l look) winnable() uint64 {
+	n := int64(l.Slack())
+	if l.Cycles > 0 {
+		n = max(n, int64(l.Free)+int64(l.Objects)-l.ledger-l.aside)
+	}
+	return uint64(max(n, 0))
+}
+
 // watch decides when a trim is due.
 type watch struct {
 	before Heap
-	eased  int // rounds in a row with little allocation
+	ledger int64 // at that time
+	eased  int   // rounds in a row with little allocation
+	high   int64 // of the ledger since the last trim
 	last   time.Time
 }
 
 // due looks at the account once per round.
-func (w *watch) due(h Heap, now time.Time, threshold uint64, interval time.Duration) bool {
-	if h.Allocated-w.before.Allocated < easedBelow {
+func (w *watch) due(l look, now time.Time, threshold uint64, interval time.Duration) bool {
+	if l.Allocated-w.before.Allocated < easedBelow {
 		w.eased++
 	} else {
 		w.eased = 0
 	}
-	w.before = h
-	return w.eased >= settleRounds && h.Slack() >= threshold && now.Sub(w.last) >= interval
+	falling := w.ledger-l.ledger > fallingBy // more of it will be won in a moment
+	w.before, w.ledger = l.Heap, l.ledger
+	w.high = max(w.high, l.ledger)
+	if now.Sub(w.last) < interval || falling {
+		return false
+	}
+	fall := w.high - l.ledger
+	worth := max(threshold, uint64(max(l.ledger+l.aside, 0))/worthPart)
+	return w.eased >= settleRounds && l.winnable() >= worth || fall >= greatFall && fall >= w.high/greatFallPart
 }
 
-func (w *watch) trimmed(h Heap, now time.Time) { w.before, w.last = h, now }
+func (w *watch) trimmed(l look, now time.Time) {
+	w.before, w.ledger, w.high, w.last = l.Heap, l.ledger, l.ledger, now
+}
+
+// notifyCollections sends after each collection, unless what was sent before is not
+// received yet, until ctx ends.
+func notifyCollections(ctx context.Context) <-chan struct{} {
+	ch := make(chan struct{}, 1)
+	var arm func()
+	arm = func() {
+		// An object that nobody uses is found by the next collection.
+		runtime.AddCleanup(new([32]byte), func(ch chan<- struct{}) {
+			if ctx.Err() != nil {
+				return
+			}
+			select {
+			case ch <- struct{}{}:
+			default:
+			}
+			arm()
+		}, ch)
+	}
+	arm()
+	return ch
+}

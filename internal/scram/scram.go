@@ -3,9 +3,8 @@
 //
 // A [Verifier] is what a server keeps instead of a password. [Server] is one login
 // of a client to us, [Client] one of ours to a server. Neither does I/O: they take
-// and give the payloads of SASL messages.
-//
-// Channel binding is not offered yet.
+// and give the payloads of SASL messages. Over TLS either can be bound to the server's
+// certificate, see [EndPoint].
 //
 // The caveat that bites: the work is in [Derive], which takes milliseconds by
 // design. Derive a verifier once per password, not once per login.
@@ -25,8 +24,12 @@ import (
 	"github.com/xdg-go/stringprep"
 )
 
-// Mechanism is the name of the SASL mechanism.
-const Mechanism = "SCRAM-SHA-256"
+// Mechanism is the name of the SASL mechanism, and MechanismPlus that of the one with
+// channel binding.
+const (
+	Mechanism     = "SCRAM-SHA-256"
+	MechanismPlus = "SCRAM-SHA-256-PLUS"
+)
 
 const (
 	// Iterations is what PostgreSQL uses for new verifiers.
@@ -47,6 +50,13 @@ type Verifier struct {
 	Salt       []byte
 	StoredKey  []byte
 	ServerKey  []byte
+}
+
+// Keys are what somebody has who knows the password, of a verifier. Whoever has them can
+// log in wherever that verifier is kept.
+type Keys struct {
+	ClientKey []byte
+	Verifier  *Verifier
 }
 
 // prepare is SASLprep with PostgreSQL's exception: a password that is not valid

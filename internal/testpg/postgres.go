@@ -43,9 +43,10 @@ type Server struct {
 	Password string
 	User     string // a superuser
 
-	data  string // folder of all, empty if it was running already
-	cmd   *exec.Cmd
-	ended <-chan struct{}
+	data     string // folder of all, empty if it was running already
+	settings []string
+	cmd      *exec.Cmd
+	ended    <-chan struct{}
 }
 
 // unprivileged makes a command run as somebody other than root.
@@ -83,20 +84,26 @@ func Start(settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Host: "127.0.0.1", Dir: dir, User: "postgres", Password: Password, data: dir}
-	if err := s.initialize(bin); err != nil {
-		os.RemoveAll(dir)
-		return nil, err
+	s := &Server{Host: "127.0.0.1", Dir: dir, User: "postgres", Password: Password, data: dir, settings: settings}
+	err = s.prepare()
+	if err == nil {
+		err = s.initialize(bin)
 	}
-	if err := s.start(bin, settings); err != nil {
+	if err == nil {
+		err = s.start(bin)
+	}
+	if err != nil {
 		os.RemoveAll(dir)
 		return nil, err
 	}
 	return s, nil
 }
 
-// initialize makes the database cluster.
-func (s *Server) initialize(bin string) error {
+// prepare makes the folder one that Postgres can use, and finds a port.
+func (s *Server) prepare() (err error) {
+	if s.Port, err = FreePort(); err != nil {
+		return err
+	}
 	if os.Getuid() == 0 {
 		uid, gid, err := nobody()
 		if err != nil {
@@ -109,33 +116,38 @@ func (s *Server) initialize(bin string) error {
 	if err := os.Chmod(s.data, 0o755); err != nil {
 		return fmt.Errorf("giving Postgres its folder: %w", err)
 	}
+	return nil
+}
+
+// initialize makes the database cluster.
+func (s *Server) initialize(bin string) error {
 	passwords := filepath.Join(s.data, "password")
 	if err := os.WriteFile(passwords, []byte(Password+"\n"), 0o644); err != nil {
 		return fmt.Errorf("preparing Postgres: %w", err)
 	}
 	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", filepath.Join(s.data, "data"), "-U", s.User, "--pwfile", passwords, "-E", "UTF8",
 		"--locale=C", "--auth-local=trust", "--auth-host=scram-sha-256", "--no-sync")
-	if err := unprivileged(initdb); err != nil {
+	return s.run(initdb)
+}
+
+// run runs one of Postgres's programs to its end.
+func (s *Server) run(cmd *exec.Cmd) error {
+	if err := unprivileged(cmd); err != nil {
 		return err
 	}
-	initdb.Dir = s.data
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w\n%s", err, out)
+	cmd.Dir = s.data
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, out)
 	}
 	return nil
 }
 
-func (s *Server) start(bin string, settings []string) error {
-	port, err := FreePort()
-	if err != nil {
-		return err
-	}
-	s.Port = port
-	args := []string{"-D", filepath.Join(s.data, "data"), "-p", strconv.Itoa(port), "-k", s.Dir, "-c", "listen_addresses=127.0.0.1"}
+func (s *Server) start(bin string) error {
+	args := []string{"-D", filepath.Join(s.data, "data"), "-p", strconv.Itoa(s.Port), "-k", s.Dir, "-c", "listen_addresses=127.0.0.1"}
 	for _, setting := range append([]string{
 		"fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=64MB", "max_connections=300",
 		"log_min_messages=fatal", "autovacuum=off", "timezone=UTC", "log_timezone=UTC", "max_wal_size=256MB",
-	}, settings...) {
+	}, s.settings...) {
 		args = append(args, "-c", setting)
 	}
 	s.cmd = exec.Command(filepath.Join(bin, "postgres"), args...)
@@ -194,6 +206,12 @@ func (s *Server) Stop() {
 	if s.cmd == nil {
 		return
 	}
+	s.Kill()
+	os.RemoveAll(s.data)
+}
+
+// Kill ends Postgres at once, as a crash would; what it has on disk stays.
+func (s *Server) Kill() {
 	_ = s.cmd.Process.Signal(syscall.SIGQUIT) // immediate shutdown, children included; fails if it has ended
 	select {
 	case <-s.ended:
@@ -201,7 +219,15 @@ func (s *Server) Stop() {
 		_ = s.cmd.Process.Kill()
 		<-s.ended
 	}
-	os.RemoveAll(s.data)
+}
+
+// Restart starts Postgres again after [Server.Kill], at the same port.
+func (s *Server) Restart() error {
+	bin, err := BinDir()
+	if err != nil {
+		return err
+	}
+	return s.start(bin)
 }
 
 // Running returns the Postgres that EnvURL names.

@@ -1,0 +1,37 @@
+package backend
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+)
+
+// TestSetsThatNobodyUsesAreForgotten waits for what the runtime tells after a collection.
+func TestSetsThatNobodyUsesAreForgotten(t *testing.T) {
+	before := SetsMemory()
+	all := make([]Set, 2000)
+	for i := range all {
+		all[i] = MakeSet([]Param{{"application_name", fmt.Sprint("client ", i)}})
+	}
+	if MakeSet([]Param{{"application_name", "client 7"}}) != all[7] {
+		t.Error("the same set is there twice")
+	}
+	if h := SetsMemory(); h.Items-before.Items != 2000 || h.Bytes <= before.Bytes {
+		t.Errorf("%d sets of %d bytes are counted", h.Items-before.Items, h.Bytes-before.Bytes)
+	}
+	if err := VerifySets(); err != nil {
+		t.Error(err)
+	}
+	runtime.KeepAlive(all)
+	all = nil
+	for range 1000 {
+		runtime.GC()
+		if SetsMemory().Items <= before.Items {
+			break
+		}
+		runtime.Gosched()
+	}
+	if h := SetsMemory(); h.Items > before.Items || h.Bytes > before.Bytes {
+		t.Errorf("%+v is left of sets that nobody uses, before it was %+v", h, before)
+	}
+}

@@ -1,0 +1,97 @@
+package loop
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/pgebb/pgebb/internal/memory"
+)
+
+// Held is what a loop holds, in bytes as the allocator counts them, besides its
+// connections.
+type Held struct {
+	Fixed         int64 // its read buffer, its table of connections, what it waits with
+	Spare         int64 // chunks that are kept for the next socket that does not take everything
+	SpareChunks   int64
+	Pending       int64 // chunks with what sockets have not taken
+	PendingChunks int64
+}
+
+// maxSpare is the most that a loop's spare chunks take.
+const maxSpare = keptChunks * (1<<10 + 4<<10 + 16<<10 + BufferSize + int64(len(chunkSizes))*chunkOverhead)
+
+// chunkOverhead is what a chunk costs besides its bytes.
+const chunkOverhead = int64(unsafe.Sizeof(chunk{}))
+
+// Held must be called on the loop's goroutine.
+func (l *Loop) Held() Held {
+	h := Held{
+		Fixed: memory.SizeOf(unsafe.Sizeof(*l)) + memory.SizeOf(unsafe.Sizeof(*l.poll)) + memory.SizeOf(cap(l.buf)) +
+			memory.SizeOf(cap(l.records)) + memory.SizeOf(cap(l.conns)*8) + memory.SizeOf(cap(l.again)*8),
+		Pending: l.pending.Load(), PendingChunks: int64(l.pendingChunks),
+	}
+	h.Pending += h.PendingChunks * chunkOverhead
+	for _, list := range l.chunks.spare {
+		for _, c := range list {
+			h.Spare += memory.SizeOf(cap(c.b)) + chunkOverhead
+			h.SpareChunks++
+		}
+	}
+	return h
+}
+
+// recount is what Pending and PendingChunks of Held should be.
+func (l *Loop) recount() (pending, chunks int64) {
+	for _, c := range l.conns {
+		if c != nil && c.out != nil {
+			pending += memory.SizeOf(cap(c.out.b)) + chunkOverhead
+			chunks++
+		}
+	}
+	return pending, chunks
+}
+
+// PendingRoom is what the chunk takes that holds the bytes that the peer has not taken
+// yet. It must be called on the loop's goroutine.
+func (c *Conn) PendingRoom() int64 {
+	if c.out == nil {
+		return 0
+	}
+	return memory.SizeOf(cap(c.out.b)) + chunkOverhead
+}
+
+// Memory is what the loops hold. It must not be called on a loop.
+func (g *Group) Memory() []memory.Holding {
+	var sum Held
+	for _, l := range g.loops {
+		l.Call(func() {
+			h := l.Held()
+			sum.Fixed += h.Fixed
+			sum.Spare += h.Spare
+			sum.SpareChunks += h.SpareChunks
+			sum.Pending += h.Pending
+			sum.PendingChunks += h.PendingChunks
+		})
+	}
+	n := int64(len(g.loops))
+	return []memory.Holding{
+		{Name: "loops", Doc: "event loops with their read buffers and tables of connections", Bytes: sum.Fixed, Items: n},
+		{Name: "pending", Doc: "what clients and servers have not taken yet", Bytes: sum.Pending, Items: sum.PendingChunks},
+		{Name: "spare_chunks", Doc: "empty chunks for what will not be taken", Bytes: sum.Spare, Items: sum.SpareChunks, Limit: n * maxSpare},
+	}
+}
+
+// VerifyMemory looks at every connection and compares with the sums. It must not be called
+// on a loop.
+func (g *Group) VerifyMemory() error {
+	var wrong error
+	for _, l := range g.loops {
+		l.Call(func() {
+			h := l.Held()
+			if pending, chunks := l.recount(); pending != h.Pending || chunks != h.PendingChunks {
+				wrong = fmt.Errorf("%d chunks of %d bytes are pending on loop %d and are counted as %d of %d", chunks, pending, l.id, h.PendingChunks, h.Pending)
+			}
+		})
+	}
+	return wrong
+}
