@@ -75,7 +75,7 @@ type Frontend struct {
 	statements *cache.Registry
 	scratch    [][]byte       // by loop, and touched by that only: for messages that are put together
 	held       []held         // by loop, and touched by that only
-	deferred   []deferred     // the same
+	unread     []unread       // the same
 	budget     *memory.Budget // constant; nil without a limit on memory
 
 	cfg         atomic.Pointer[config.Config]
@@ -99,7 +99,7 @@ func New(cfg *config.Config, o Options) *Frontend {
 		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
-		deferred: make([]deferred, len(o.Loops.Loops())), budget: o.Budget,
+		unread: make([]unread, len(o.Loops.Loops())), budget: o.Budget,
 	}
 	f.auth = NewAuthenticator(cfg)
 	f.watchBudget()
