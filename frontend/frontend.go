@@ -66,6 +66,11 @@ type Frontend struct {
 	log        *slog.Logger   // constant
 	keys       *keys
 	auth       *Authenticator
+	found      learnedUsers
+	lookUps    *lookUps
+	failures   *failures
+	ctx        context.Context // ends with Close
+	stop       context.CancelFunc
 	statements *cache.Registry
 	scratch    [][]byte // by loop, and touched by that only: for messages that are put together
 	held       []held   // by loop, and touched by that only
@@ -91,19 +96,26 @@ func New(cfg *config.Config, o Options) *Frontend {
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 	}
-	f.auth = NewAuthenticator(cfg)
-	f.Update(cfg)
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	f.lookUps, f.failures = newLookUps(cfg.General.AuthQueryCacheLimit), newFailures()
+	f.auth = NewAuthenticator(cfg, f)
+	f.apply(cfg)
 	for _, l := range f.loops.Loops() {
 		l.Post(func() { l.OnTick(func(now time.Duration) { f.sweep(l, now) }) })
 	}
 	return f
 }
 
-// Update makes a new configuration the one that logins and clients go by.
+// Update makes a new configuration the one that pools, logins and clients go by.
 func (f *Frontend) Update(cfg *config.Config) {
+	f.updatePools(cfg)
+	f.auth.Update(cfg)
+	f.apply(cfg)
+}
+
+func (f *Frontend) apply(cfg *config.Config) {
 	f.cfg.Store(cfg)
 	f.encryption.Store(newEncryption(cfg.ClientTLS))
-	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
 	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
 	f.policy.Store(statementPolicy(cfg))
@@ -143,7 +155,7 @@ func (f *Frontend) serve(conn net.Conn) {
 		f.refuse(conn, st, errTLSRequired())
 		return
 	}
-	if err := f.auth.Authenticate(conn, st); err != nil {
+	if err := f.authenticate(conn, st, cfg); err != nil {
 		f.refuse(conn, st, err)
 		return
 	}
@@ -326,6 +338,7 @@ func (f *Frontend) CancelAll() {
 // goroutines have ended. The loops are stopped after it.
 func (f *Frontend) Close() {
 	f.closeListeners()
+	f.stop()
 	f.mu.Lock()
 	for conn := range f.open {
 		_ = conn.SetDeadline(time.Unix(1, 0))
@@ -334,6 +347,7 @@ func (f *Frontend) Close() {
 	f.open = nil
 	f.mu.Unlock()
 	f.logins.Wait()
+	f.auth.working.Wait()
 }
 
 // eachClient runs fn for every client on its loop and returns when it was run for

@@ -128,7 +128,6 @@ func (p *pooler) Reload() error {
 	if len(change.Restart) > 0 {
 		p.log.Warn("these keys change at a restart only", "keys", change.Restart)
 	}
-	p.registry.Update(cfg)
 	p.frontend.Update(cfg)
 	p.log.Info("configuration reloaded", "pools", len(cfg.Pools()), "new", len(change.New), "changed", len(change.Changed), "gone", len(change.Gone))
 	return nil
