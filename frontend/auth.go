@@ -74,11 +74,6 @@ func (a *Authenticator) Update(cfg *config.Config) {
 	a.working.Go(func() { a.prepare(c) })
 }
 
-// adminCredential is that of the console.
-func adminCredential(cfg *config.Config) config.Credential {
-	return config.Credential{Passwords: []string{cfg.Admin.Password}}
-}
-
 // claim is who a client says that it is, and what it is held to.
 type claim struct {
 	cred      config.Credential
@@ -118,8 +113,9 @@ func (a *Authenticator) Authenticate(conn net.Conn, st *startup) error {
 // claimOf finds out what a client is held to.
 func (a *Authenticator) claimOf(cfg *config.Config, conn net.Conn, st *startup) (c claim, err error) {
 	c.method = cfg.General.AuthType
-	if st.Database == cfg.Admin.Name {
-		c.console, c.cred, c.known = true, adminCredential(cfg), st.User == cfg.Admin.User && cfg.Admin.Password != ""
+	if cfg.IsConsole(st.Database) {
+		c.console = true
+		c.cred, c.known = cfg.ConsoleLogin(st.User)
 		if c.method == config.AuthTrust {
 			c.method = config.AuthScram // the console is never open to everybody
 		}

@@ -136,6 +136,17 @@ func errNotPermitted(user, database string) *Error {
 	}
 }
 
+// errDisabled is for a database that the operator takes out of service, in the words of
+// PgBouncer.
+func errDisabled(database string) *Error {
+	return &Error{Severity: severityFatal, Code: "55000", Message: fmt.Sprintf("database %q is disabled", database)}
+}
+
+// errKilled closes clients that the operator wants to be gone, in the words of Postgres.
+func errKilled() *Error {
+	return &Error{Severity: severityFatal, Code: "57P01", Message: "terminating connection due to administrator command"}
+}
+
 // errReplication is for a client that asks for a walsender.
 func errReplication() *Error {
 	return &Error{
@@ -328,8 +339,8 @@ func errStatementMemory(size int, limit int64) *Error {
 func errTooManyStatements(limit int) *Error {
 	return &Error{
 		Severity: severityError, Code: "53400", Message: "too many prepared statements",
-		Detail: fmt.Sprintf("A client may have %d prepared statements.", limit),
-		Hint:   "Close statements that are not needed.",
+		Detail: fmt.Sprintf("A client may have %d prepared statements (prepared_statements_client_limit).", limit),
+		Hint:   "Close statements that are not needed, or raise prepared_statements_client_limit.",
 	}
 }
 

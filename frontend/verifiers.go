@@ -59,7 +59,11 @@ func (a *Authenticator) newAuthConfig(cfg *config.Config, old *authConfig) *auth
 	if cfg.General.AuthType == config.AuthScram {
 		cfg.EachLogin(add)
 	}
-	add(cfg.Admin.User, adminCredential(cfg))
+	for _, user := range append([]string{cfg.Admin.User}, cfg.Admin.StatsUsers...) {
+		if cred, ok := cfg.ConsoleLogin(user); ok {
+			add(user, cred)
+		}
+	}
 	return c
 }
 
