@@ -254,6 +254,7 @@ func (s *Server) failedAnswer(first byte) {
 		// Nobody asked: a farewell, and the end of the stream comes next.
 	default:
 		s.skipping = !s.skip()
+		s.answered = true // also what follows, in that it is ignored
 	}
 }
 

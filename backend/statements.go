@@ -155,8 +155,9 @@ func (s *Server) Deallocating(name string, st *cache.Statement) {
 	}
 }
 
-// Unsettled reports whether messages of an earlier batch that define or forget names of the
-// client's have no answer yet, so that it is not known what a name means. Within a batch
+// Unsettled reports whether messages of an earlier batch that define or forget names have no
+// answer yet, so that it is not known what a name of the client's means, or whether the server
+// has the statement. Within a batch
 // it is: if one fails, what follows it is ignored.
 //
 // During a COPY nothing of the kind is legal, and nothing is waited for.
@@ -265,10 +266,10 @@ func hasRecord(op byte) bool {
 	return false
 }
 
-// names says which of them define or forget a name of the client's.
+// names says which of them define or forget a name, of the client's or on the server.
 func names(op byte) bool {
 	switch op {
-	case opParse, opHad, opForgot, opPrepare, opDrop:
+	case opParse, opHad, opForgot, opPrepare, opDrop, opInjected, opEvicted, opOurQuery:
 		return true
 	}
 	return false
