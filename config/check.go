@@ -1,6 +1,7 @@
 package config
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,11 +19,18 @@ func (d *decoder) check(c *Config, general rawTable) {
 // (sockaddr_un.sun_path, less the final zero).
 const maxsocketPath = 107
 
+// metricPrefix is what the name of a metric can begin with.
+var metricPrefix = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
 func (d *decoder) checkGeneral(c *Config, raw rawTable) {
 	g := &c.General
 	if path := socketPath(g.UnixSocketDir, g.Port); g.UnixSocketDir != "" && len(path) > maxsocketPath {
 		d.problem(raw.placeOf("unix_socket_dir"), "general.unix_socket_dir", "",
 			"%s is longer than the %d bytes that a Unix socket's path may have", path, maxsocketPath)
+	}
+	if n := g.OpenmetricsNamespace; n != "" && !metricPrefix.MatchString(n) {
+		d.problem(raw.placeOf("openmetrics_namespace"), "general.openmetrics_namespace", "",
+			"%q cannot be in front of a metric's name, which has letters, digits and underscores, and does not begin with a digit", n)
 	}
 	if _, ok := parseLevel(g.LogLevel); !ok {
 		d.warn(raw.placeOf("log_level"), "general.log_level", "%q has none of %s for everything, so info is used%s",

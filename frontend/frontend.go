@@ -71,8 +71,9 @@ type Frontend struct {
 	keys       *keys
 	auth       *Authenticator
 	statements *cache.Registry
-	scratch    [][]byte // by loop, and touched by that only: for messages that are put together
-	held       []held   // by loop, and touched by that only
+	errors     backend.ErrorCodes // that we have told clients
+	scratch    [][]byte           // by loop, and touched by that only: for messages that are put together
+	held       []held             // by loop, and touched by that only
 
 	cfg         atomic.Pointer[config.Config]
 	encryption  atomic.Pointer[encryption] // nil if there is none
@@ -196,6 +197,7 @@ func (f *Frontend) refuse(conn net.Conn, st *startup, err error) {
 	}
 	f.log.Log(context.Background(), level, "login failed", "user", user, "database", database, "client", remote(conn), "error", err)
 	if e, ok := err.(*Error); ok {
+		f.errors.Count([]byte(e.Code))
 		writeError(conn, e)
 	}
 }
@@ -284,6 +286,7 @@ func (f *Frontend) beginsTransaction(typ byte, body []byte) bool {
 }
 
 func (f *Frontend) logError(c *Client, e *Error) {
+	f.errors.Count([]byte(e.Code))
 	set := c.pool.Settings()
 	f.log.Info("error sent to client", "client_id", c.id, "user", set.User, "database", set.Database, "sqlstate", e.Code, "error", e.Message, "detail", e.Detail)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"sync"
@@ -35,6 +36,9 @@ type pooler struct {
 	accountant *memory.Accountant
 	reclaim    *memory.Reclaimer
 	started    time.Time
+
+	http    []*http.Server // constant after the start
+	serving sync.WaitGroup // their goroutines
 
 	reloading sync.Mutex
 	shutdown  chan admin.Shutdown // asked for by the console; one place
@@ -87,6 +91,9 @@ func (p *pooler) start(cfg *config.Config) error {
 		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: operators{p},
 	})
 	p.registerHolders()
+	if err := p.listenHTTP(cfg); err != nil {
+		return err
+	}
 	return p.frontend.Listen()
 }
 
@@ -157,6 +164,7 @@ func (p *pooler) end(left int) int {
 		p.frontend.Dismiss(farewell)
 	}
 	p.frontend.Close()
+	p.closeHTTP()
 	closing, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
 	p.registry.Close(closing)
