@@ -15,13 +15,13 @@ var ErrSilent = errors.New("no answer to a health check")
 // its pool. One that does not answer within the timeout is closed. done is called once, on
 // the server's loop, with the columns of the first row as text; NULL is the empty string.
 func (s *Server) Inspect(sql string, timeout time.Duration, done func(row []string, err error)) {
-	since := s.Since
+	s.kept = max(s.Since, 1)
 	s.phase, s.Totals.Checks = phaseRecover, s.Totals.Checks+1
 	err := s.Ask([]string{sql}, func(failures []Failure) {
 		s.stopDeadline()
 		row := s.row
 		s.row = nil
-		s.freeSince(since)
+		s.free()
 		if len(failures) > 0 {
 			done(nil, failures[0])
 			return

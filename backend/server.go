@@ -116,10 +116,11 @@ type Server struct {
 	made         []byte   // answers of ours that go behind the message at hand
 	checkouts    uint64   // counts Take
 
-	exchange *exchange // messages of our own that are being answered
-	row      []string  // the first row of the answer, if that is wanted
-	cancels  int       // cancel requests under way for it
-	waiting  bool      // clean, but a cancel request is under way
+	exchange *exchange     // messages of our own that are being answered
+	row      []string      // the first row of the answer, if that is wanted
+	kept     time.Duration // Since of a server that is being inspected; 0 for none
+	cancels  int           // cancel requests under way for it
+	waiting  bool          // clean, but a cancel request is under way
 	deadline *time.Timer
 }
 
@@ -193,10 +194,7 @@ func (s *Server) TakeErrors() (n uint64) {
 }
 
 // free returns a clean server to its pool.
-func (s *Server) free() { s.freeSince(s.Loop().Now()) }
-
-// freeSince does it as if the server was idle since then.
-func (s *Server) freeSince(since time.Duration) {
+func (s *Server) free() {
 	if s.resync {
 		s.resync = false
 		s.Stats.Resynced++
@@ -208,7 +206,10 @@ func (s *Server) freeSince(since time.Duration) {
 	s.holder.Store(0)
 	s.stopDeadline()
 	s.client, s.phase, s.waiting = nil, phaseIdle, false
-	s.Since = since
+	s.Since = s.Loop().Now()
+	if s.kept > 0 {
+		s.Since, s.kept = s.kept, 0 // that was no use
+	}
 	s.owner.Freed(s)
 }
 

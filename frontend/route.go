@@ -43,7 +43,7 @@ func (c *Client) route(cluster *pool.Cluster, b []byte) {
 		need := c.need(b)
 		p = cluster.Choose(need)
 		c.waiter.Elsewhere = need != pool.Write
-		c.roams = need == pool.Read && p != nil && p.Role() != config.Primary && c.pool.Settings().Mode != config.Session
+		c.roams = c.waiter.Elsewhere && p != nil && p.Role() != config.Primary && c.pool.Settings().Mode != config.Session
 	}
 	if p == nil || p == c.pool {
 		return

@@ -53,6 +53,24 @@ func TestABanEndsAtItsTimeIfTheHostCanBeReached(t *testing.T) {
 	}
 }
 
+func TestWhoWaitsForAHostThatDoesNotAnswerGoesElsewhereInTime(t *testing.T) {
+	f := newFleet(t, twoReplicas+"read_write_split = 'exclude_primary'\ncheckout_timeout = 2000\nconnect_timeout = 60000", "primary", "replica", "replica")
+	f.fakes[1].Hold(true)
+	for i := range 4 {
+		c := f.client(uint64(i+1), pool.Read)
+		p, s := f.acquire(c, pool.Read)
+		if f.index(p) != 2 {
+			t.Errorf("a read is served by host %d", f.index(p))
+		}
+		c.release(s)
+	}
+	if st := f.pools()[1].Status(); st.Ban == nil || !st.Down {
+		t.Errorf("the host that does not answer: %+v", st)
+	}
+	f.fakes[1].Hold(false)
+	f.eventually("it is reached", func() bool { return !f.pools()[1].Status().Down })
+}
+
 func TestTheLastHostIsNeverBanned(t *testing.T) {
 	f := newFleet(t, twoReplicas+"read_write_split = 'exclude_primary'\ncheckout_timeout = 60000", "primary", "replica", "replica")
 	f.fakes[1].Deny("57P03")

@@ -6,6 +6,10 @@
 // and lets go of what is idle for too long or too old. A [Waiter] is a client's
 // place in the queue.
 //
+// The pools of one user at one database are a [Cluster], which chooses one of them
+// for each request: by the roles of the hosts, which may have to be found out, by
+// who is banned or cannot be reached, and by how far replicas are behind.
+//
 // What is said on a connection is not its business; packages backend and
 // frontend see to that. No I/O is done under a lock.
 //

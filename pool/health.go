@@ -155,6 +155,26 @@ func (p *Pool) unreachable(reason error) {
 	}
 }
 
+// giveUp looks whether clients wait for a host that lets nobody in and does not say no
+// either, as one does that is cut off. After half of checkout_timeout it counts as one that
+// cannot be reached. It runs in the registry's goroutine.
+func (p *Pool) giveUp(now time.Duration) {
+	if p.down.Load() || !p.cluster.Split() {
+		return
+	}
+	patience := p.Settings().CheckoutTimeout / 2
+	p.mu.Lock()
+	w := p.waiting.first
+	stuck := w != nil && now-w.here >= patience && len(p.servers) == 0 && p.connecting > 0
+	if stuck {
+		p.down.Store(true)
+	}
+	p.mu.Unlock()
+	if stuck {
+		p.unreachable(fmt.Errorf("no connection could be made within %v", patience))
+	}
+}
+
 // hurry asks the hosts of a database for their roles at once.
 func (r *Registry) hurry(h *host) {
 	r.mu.Lock()
@@ -184,7 +204,6 @@ func (r *Registry) checkHosts(now time.Duration) (next time.Duration) {
 		}
 		h.due, h.checking = now+interval, true
 		next = min(next, h.due)
-		h.turn++
 		p := h.pools[h.turn%len(h.pools)]
 		p.ask(positionSQL, r.general.LSNCheckTimeout, func(row []string, err error) { r.answered(h, p, row, err) })
 	}
@@ -219,6 +238,9 @@ func (r *Registry) answered(h *host, p *Pool, row []string, err error) {
 	}
 	r.mu.Lock()
 	h.checking = false
+	if err != nil {
+		h.turn++ // another user may be able to ask
+	}
 	r.mu.Unlock()
 }
 

@@ -23,7 +23,7 @@ type host struct {
 
 	checking bool          // it is being asked, see [Registry.checkHosts]
 	due      time.Duration // when it is to be asked next
-	turn     int           // whose pool asks
+	turn     int           // whose pool asks; the same as long as it can
 	position position      // what it has said last
 	history  []position    // of a primary, oldest first
 	lag      time.Duration // of a replica; at least that

@@ -117,7 +117,7 @@ func (p *Pool) Acquire(w *Waiter) (*backend.Server, error) {
 	if !w.moved {
 		w.since = now
 	}
-	w.moved = false
+	w.moved, w.here = false, now
 	p.waiting.push(w)
 	first := p.waiting.n == 1
 	var moved *backend.Server

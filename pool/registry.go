@@ -296,6 +296,7 @@ func (r *Registry) maintain() {
 			if p.maintain(now) {
 				next = now + busyPeriod
 			}
+			p.giveUp(now)
 			p.expire(now)
 			next = min(next, p.checkIdle(now))
 		}

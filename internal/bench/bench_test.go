@@ -139,7 +139,7 @@ func TestWhatWasFoundBeforeAFailureIsKept(t *testing.T) {
 	full := slices.Clone(scenarios)
 	t.Cleanup(func() { scenarios = full })
 	scenarios = slices.Clone(scenarios)
-	last := &scenarios[len(scenarios)-1]
+	last := &scenarios[slices.IndexFunc(scenarios, func(sc scenario) bool { return sc.name == "logins" })]
 	last.measure = func(*rig, *system) (sample, error) { return nil, errors.New("broken") }
 	var out strings.Builder
 	if err := bench(o, &out, io.Discard); err == nil || err.Error() != last.name+": pgebb: broken" {
@@ -169,5 +169,15 @@ func TestTheMachineIsDescribed(t *testing.T) {
 	}
 	if version, _ := built(os.DevNull); version != "of unknown origin" {
 		t.Errorf("nothing was built %q", version)
+	}
+}
+
+func TestPgBouncerCarriesStatementsFrom121On(t *testing.T) {
+	for version, want := range map[string]bool{
+		"PgBouncer 1.18.0\nlibevent 2.1.12": false, "PgBouncer 1.21.0": true, "PgBouncer 1.25.2": true, "PgBouncer 2.0": true, "": false,
+	} {
+		if got := carriesStatements(version); got != want {
+			t.Errorf("%q: %v", version, got)
+		}
 	}
 }

@@ -30,7 +30,10 @@ type rig struct {
 	systems                  []*system  // the first is compared with the second
 	direct                   *system    // Postgres itself; nil with -server
 	crowding                 sync.Mutex // held while idle clients connect
+	bouncerNames             bool       // PgBouncer carries prepared statements
 	auth                     string     // how clients log in to those that were started
+	tls                      bool       // they encrypt their connections
+	cert, key                string     // files of the certificate that they are shown
 }
 
 // system is a pooler under test, or Postgres.
@@ -40,7 +43,9 @@ type system struct {
 	port   int
 	pid    int  // 0 if there is no one process to look at
 	direct bool // it is Postgres, not a pooler
-	stop   func()
+	// extended says that statements are parsed each time where others have them prepared.
+	extended bool
+	stop     func()
 }
 
 func newRig(o options, progress io.Writer) (*rig, error) {
@@ -65,7 +70,12 @@ func newRig(o options, progress io.Writer) (*rig, error) {
 		return nil, fmt.Errorf("%w: `make build` makes pgebb", err)
 	}
 	b.bouncer, _ = exec.LookPath("pgbouncer") // optional
+	b.bouncerNames = b.bouncer != "" && carriesStatements(output(b.bouncer, "--version"))
 	if b.pg, err = testpg.Start(); err != nil {
+		return nil, err
+	}
+	if err := b.certificate(); err != nil {
+		b.pg.Stop()
 		return nil, err
 	}
 	b.user, b.password, b.database = b.pg.User, b.pg.Password, "postgres"
@@ -81,7 +91,7 @@ func raiseDescriptors(o options) error {
 		return fmt.Errorf("reading the limit of descriptors: %w", err)
 	}
 	const besides = 200 // descriptors that are no idle clients
-	if o.runs("idle") && limit.Max < uint64(2*o.clients+besides) {
+	if (o.runs("idle") || o.runs("tls-idle")) && limit.Max < uint64(2*o.clients+besides) {
 		return fmt.Errorf("twice %d idle clients need more descriptors than the %d that a process may have: raise the limit (ulimit -n) or have fewer clients (-idle)", o.clients, limit.Max)
 	}
 	limit.Cur = limit.Max
@@ -117,11 +127,15 @@ func (b *rig) prepare(sc scenario) error {
 	if b.o.auth != "" {
 		auth = b.o.auth
 	}
-	if b.pg == nil || auth == b.auth && !sc.fresh {
+	if b.pg == nil {
+		b.tls = sc.tls
+		return nil
+	}
+	if auth == b.auth && sc.tls == b.tls && len(b.systems) > 0 && !sc.fresh {
 		return nil
 	}
 	b.stopSystems()
-	b.auth = auth
+	b.auth, b.tls = auth, sc.tls
 	s, err := b.startPgebb()
 	if err != nil {
 		return err
@@ -139,7 +153,7 @@ func (b *rig) prepare(sc scenario) error {
 func (b *rig) startPgebb() (*system, error) {
 	p, err := testpg.StartPgebb(testpg.Options{
 		Binary:  b.o.binary,
-		General: fmt.Sprintf("default_pool_size = %d\nauth_type = %q\nlog_connections = false\nlog_disconnections = false\n", poolSize, b.auth),
+		General: fmt.Sprintf("default_pool_size = %d\nauth_type = %q\nlog_connections = false\nlog_disconnections = false\n", poolSize, b.auth) + b.pgebbTLS(),
 		Config:  fmt.Sprintf("[[databases]]\nname = %q\nhost = %q\nport = %d\n", b.database, b.pg.Host, b.pg.Port),
 		Users:   fmt.Sprintf("[[users]]\nname = %q\npassword = %q\ndatabase = %q\n", b.user, b.password, b.database),
 	})
@@ -168,6 +182,10 @@ func (b *rig) configureBouncer(port int) (ini string, err error) {
 	if err := os.WriteFile(users, fmt.Appendf(nil, "%q %q\n", b.user, secret), 0o644); err != nil {
 		return "", fmt.Errorf("configuring pgbouncer: %w", err)
 	}
+	statements := ""
+	if b.bouncerNames {
+		statements = "max_prepared_statements = 1000\n"
+	}
 	ini = filepath.Join(b.pg.Dir, "pgbouncer.ini")
 	text := fmt.Appendf(nil, `[databases]
 %s = host=%s port=%d
@@ -184,7 +202,7 @@ log_connections = 0
 log_disconnections = 0
 log_stats = 0
 ignore_startup_parameters = extra_float_digits
-`, b.database, b.pg.Host, b.pg.Port, port, auth, users, poolSize, b.o.clients+1000)
+%s`, b.database, b.pg.Host, b.pg.Port, port, auth, users, poolSize, b.o.clients+1000, statements+b.bouncerTLS())
 	if err := os.WriteFile(ini, text, 0o644); err != nil {
 		return "", fmt.Errorf("configuring pgbouncer: %w", err)
 	}
@@ -274,6 +292,16 @@ func unprivileged() (*syscall.SysProcAttr, error) {
 func (b *rig) login(s *system) frontendtest.Login {
 	return frontendtest.Login{
 		Network: "tcp", Address: net.JoinHostPort(s.host, strconv.Itoa(s.port)),
-		User: b.user, Password: b.password, Database: b.database,
+		User: b.user, Password: b.password, Database: b.database, TLS: b.clientTLS(s),
 	}
+}
+
+// carriesStatements reports whether a PgBouncer with a version carries prepared statements
+// from server to server: from 1.21 on.
+func carriesStatements(version string) bool {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "PgBouncer %d.%d", &major, &minor); err != nil {
+		return false
+	}
+	return major > 1 || major == 1 && minor >= 21
 }

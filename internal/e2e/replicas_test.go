@@ -2,11 +2,15 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/pgebb/pgebb/frontend/frontendtest"
 	"github.com/pgebb/pgebb/internal/testpg"
+	"github.com/pgebb/pgebb/internal/wire"
 )
 
 // fleet is a primary and its replicas, and a pgebb before them.
@@ -123,4 +127,86 @@ func TestATransactionStaysWhereItBegan(t *testing.T) {
 		}
 	}
 	query(t, c, "COMMIT")
+}
+
+// TestARequestBehindAReadGoesWhereItMust though the client does not wait for the answer to
+// the read.
+func TestARequestBehindAReadGoesWhereItMust(t *testing.T) {
+	f := startFleet(t, "", "primary", "replica")
+	c := f.connect()
+	query(t, c, "CREATE TABLE t (x int)")
+	const replica = "/* pgdog_role: replica */ "
+	for _, test := range []struct{ statements, want []string }{
+		{
+			[]string{replica + "SELECT pg_is_in_recovery()", replica + "SELECT pg_is_in_recovery()", "INSERT INTO t VALUES (1)", "SELECT pg_is_in_recovery()"},
+			[]string{"t", "SELECT 1", "t", "SELECT 1", "INSERT 0 1", "f", "SELECT 1"},
+		},
+		{ // a transaction ends where it began
+			[]string{replica + "BEGIN", "SELECT pg_is_in_recovery()", "COMMIT", "INSERT INTO t VALUES (2)"},
+			[]string{"BEGIN", "t", "SELECT 1", "COMMIT", "INSERT 0 1"},
+		},
+		{ // who has a server of the primary goes on with it
+			[]string{"INSERT INTO t VALUES (3)", replica + "SELECT pg_is_in_recovery()"},
+			[]string{"INSERT 0 1", "f", "SELECT 1"},
+		},
+	} {
+		if got := pipeline(t, c, test.statements); !slices.Equal(got, test.want) {
+			t.Errorf("the answers to %q are %q, want %q", test.statements, got, test.want)
+		}
+	}
+	if got := query(t, c, "SELECT count(*) FROM t")[0]; got != "3" {
+		t.Errorf("there are %s rows", got)
+	}
+}
+
+// pipeline sends statements at once, and returns the first columns and the tags of the
+// answers.
+func pipeline(t *testing.T, c *frontendtest.Client, statements []string) (got []string) {
+	t.Helper()
+	var b []byte
+	for _, sql := range statements {
+		b = wire.AppendQuery(b, sql)
+	}
+	if err := c.Send(b); err != nil {
+		t.Fatal(err)
+	}
+	for range statements {
+		messages, err := c.Until('Z')
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range messages {
+			switch m.Type {
+			case 'D':
+				got = append(got, string(m.Body[6:]))
+			case 'C', 'E':
+				got = append(got, strings.TrimRight(string(m.Body), "\x00"))
+			}
+		}
+	}
+	return got
+}
+
+// TestAServerThatGivesNoSignOfLifeIsReplaced before a client gets it.
+func TestAServerThatGivesNoSignOfLifeIsReplaced(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	o := pg.Options(database, "transaction", 2)
+	o.General += "healthcheck_interval = 0\nhealthcheck_timeout = 200\nmin_pool_size = 0\n"
+	c := connect(t, through(testpg.Pgebb(t, o), database))
+	pid := query(t, c, "SELECT pg_backend_pid()")[0]
+	if again := query(t, c, "SELECT pg_backend_pid()")[0]; again != pid {
+		t.Fatalf("a server that is well is replaced")
+	}
+	process, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(process, syscall.SIGSTOP); err != nil {
+		t.Skipf("only who may stop Postgres's processes can test this: %v", err)
+	}
+	defer func() { _ = syscall.Kill(process, syscall.SIGCONT) }() // it may have ended
+	if other := query(t, c, "SELECT pg_backend_pid()")[0]; other == pid {
+		t.Error("a server that is stopped has answered")
+	}
 }
