@@ -1,9 +1,12 @@
 package config
 
 import (
+	"encoding/base64"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // check looks for what is wrong with a configuration whose keys and values are all
@@ -32,9 +35,24 @@ func (d *decoder) checkGeneral(c *Config, raw rawTable) {
 		d.problem(raw.placeOf("openmetrics_namespace"), "general.openmetrics_namespace", "",
 			"%q cannot be in front of a metric's name, which has letters, digits and underscores, and does not begin with a digit", n)
 	}
+	if g.StatsPeriod < time.Second {
+		d.warn(raw.placeOf("stats_period"), "general.stats_period", "%d ms is too short for averages, so a second is used", g.StatsPeriod.Milliseconds())
+	}
+	if g.MinPoolSize > g.DefaultPoolSize {
+		d.warn(raw.placeOf("min_pool_size"), "general.min_pool_size", "%d is above default_pool_size, which is %d and holds", g.MinPoolSize, g.DefaultPoolSize)
+	}
 	if _, ok := parseLevel(g.LogLevel); !ok {
 		d.warn(raw.placeOf("log_level"), "general.log_level", "%q has none of %s for everything, so info is used%s",
 			g.LogLevel, strings.Join(logLevels, ", "), didYouMean(g.LogLevel, logLevels))
+	}
+}
+
+// leastMemory is what the process needs in bytes when it has hardly anything to do, twice.
+const leastMemory = 32 << 20
+
+func (d *decoder) checkMemory(c *Config, raw rawTable) {
+	if n := c.Memory.Limit; n > 0 && n < leastMemory {
+		d.problem(raw.placeOf("limit"), "memory.limit", "", "%d bytes are too few to work with: it must be at least %d; 0 is no limit", n, leastMemory)
 	}
 }
 
@@ -92,7 +110,7 @@ func (d *decoder) checkUsers(c *Config) {
 // checkPassword looks at how clients log in as a user, and its servers.
 func (d *decoder) checkPassword(c *Config, u *User, raw rawTable) {
 	at := raw.placeOf("password_hash")
-	isScram, isMD5 := strings.HasPrefix(u.PasswordHash, "SCRAM-SHA-256$"), strings.HasPrefix(u.PasswordHash, "md5") && len(u.PasswordHash) == 35
+	isScram, isMD5 := isVerifier(u.PasswordHash), strings.HasPrefix(u.PasswordHash, "md5") && len(u.PasswordHash) == 35
 	auth, hasPassword := c.General.AuthType, len(u.passwords()) > 0
 	switch {
 	case u.PasswordHash != "" && !isScram && !isMD5:
@@ -130,4 +148,26 @@ func (d *decoder) checkReach(c *Config) {
 	if len(c.pools) == 0 && len(c.Databases) == 0 {
 		d.warn(place{}, "", "there is no database, so there is nothing that clients can use but the console")
 	}
+}
+
+// isVerifier reports whether a text is a SCRAM verifier as Postgres stores it:
+// SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey, with the last three in base64.
+func isVerifier(text string) bool {
+	parts := strings.Split(text, "$")
+	if len(parts) != 3 || parts[0] != "SCRAM-SHA-256" {
+		return false
+	}
+	iterations, salt, ok := strings.Cut(parts[1], ":")
+	stored, server, ok2 := strings.Cut(parts[2], ":")
+	n, err := strconv.Atoi(iterations)
+	if !ok || !ok2 || err != nil || n < 1 || salt == "" {
+		return false
+	}
+	for encoded, size := range map[string]int{salt: 0, stored: 32, server: 32} {
+		b, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil || size > 0 && len(b) != size {
+			return false
+		}
+	}
+	return true
 }

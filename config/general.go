@@ -80,8 +80,8 @@ type General struct {
 	LogLevel                              string        `toml:"log_level" default:"info" status:"implemented" restart:"yes" env:"RUST_LOG" doc:"least severity that is logged: trace, debug, info, warn, error or off; of a list of filters the one without a module counts"`
 	LogConnections                        bool          `toml:"log_connections" default:"true" status:"implemented" doc:"log each client that has logged in"`
 	LogDisconnections                     bool          `toml:"log_disconnections" default:"true" status:"implemented" doc:"log each client that has left"`
-	LogDedupWindow                        time.Duration `toml:"log_dedup_window" default:"0" unit:"ms" status:"ignored" planned:"yes" env:"-" doc:"time in which repeated log lines are counted instead of written"`
-	LogDedupThreshold                     int           `toml:"log_dedup_threshold" default:"0" status:"ignored" planned:"yes" env:"-" doc:"how often a line is written before that"`
+	LogDedupWindow                        time.Duration `toml:"log_dedup_window" default:"0" unit:"ms" status:"implemented" restart:"yes" env:"-" doc:"time in which log lines with the same message are counted instead of written, once there were log_dedup_threshold of them; 0 is off"`
+	LogDedupThreshold                     int           `toml:"log_dedup_threshold" default:"0" status:"implemented" restart:"yes" env:"-" doc:"how many lines with the same message are written in log_dedup_window; 0 is off"`
 	MirrorQueue                           int           `toml:"mirror_queue" default:"128" status:"ignored" doc:"default of queue_length of [[mirroring]]"`
 	MirrorExposure                        float64       `toml:"mirror_exposure" default:"1.0" min:"0" max:"1" status:"ignored" doc:"default of exposure of [[mirroring]]"`
 	CrossShardDisabled                    bool          `toml:"cross_shard_disabled" default:"false" harmless:"true" status:"ignored" doc:"refuse statements for more than one shard; there is only one"`
@@ -117,5 +117,5 @@ type General struct {
 	QueryCacheMemoryLimit                 int           `toml:"query_cache_memory_limit" default:"67108864" unit:"bytes" status:"ignored" planned:"yes" own:"yes" doc:"most bytes of the cache of parsed statements; 0 is no limit"`
 	QueryCacheIdleTimeout                 time.Duration `toml:"query_cache_idle_timeout" default:"300000" unit:"ms" status:"ignored" planned:"yes" own:"yes" doc:"statements that were not used for so long leave that cache; 0 is never"`
 	PreparedStatementsClientLimit         int           `toml:"prepared_statements_client_limit" default:"100000" status:"implemented" own:"yes" doc:"most prepared statements of one client; one more is refused"`
-	PreparedStatementsMemoryLimit         int           `toml:"prepared_statements_memory_limit" default:"0" unit:"bytes" status:"implemented" own:"yes" doc:"most bytes of all prepared statements together; 0 is 1 GiB"`
+	PreparedStatementsMemoryLimit         int           `toml:"prepared_statements_memory_limit" default:"0" unit:"bytes" status:"implemented" own:"yes" doc:"most bytes of all prepared statements together, with the names of clients; 0 is a quarter of memory.limit, or of the limit of the control group, or 1 GiB if there is neither"`
 }

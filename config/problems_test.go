@@ -117,7 +117,7 @@ func TestRefusals(t *testing.T) {
 		{"[general]\nquery_log_stdout = true", "", "pgdog.toml:2: general.query_log_stdout: this is not implemented yet, and to ignore it would mislead: remove it or set it to false"},
 		{"[general]\ntwo_phase_commit = true", "", "pgdog.toml:2: general.two_phase_commit: this is not supported, and to ignore it would mislead: remove it or set it to false"},
 		{"[general]\ntwo_phase_commit_auto = true", "", "pgdog.toml:2: general.two_phase_commit_auto: this is not supported, and to ignore it would mislead: remove it"},
-		{"[memory]\nlimit = 5", "", "pgdog.toml:2: memory.limit: this is not implemented yet, and to ignore it would mislead: remove it or set it to 0"},
+		{"[memory]\nlimit = 5", "", "pgdog.toml:2: memory.limit: 5 bytes are too few to work with: it must be at least 33554432; 0 is no limit"},
 		{"[rewrite]\nenabled = true", "", "pgdog.toml:2: rewrite.enabled: this is not supported, and to ignore it would mislead: remove it or set it to false"},
 		{oneDatabase + "shard = 1", "", "pgdog.toml:4: databases.shard: this is not supported, and to ignore it would mislead: remove it or set it to 0"},
 		{oneDatabase + "resharding_only = true", "", "pgdog.toml:4: databases.resharding_only: this is not supported, and to ignore it would mislead: remove it or set it to false"},
@@ -139,6 +139,7 @@ func TestRefusals(t *testing.T) {
 		{"", oneUser + "two_phase_commit = true", "users.toml:5: users.two_phase_commit: this is not supported, and to ignore it would mislead: remove it or set it to false"},
 		{"", oneUser + "two_phase_commit_auto = true", "users.toml:5: users.two_phase_commit_auto: this is not supported, and to ignore it would mislead: remove it"},
 		{"[general]\nopenmetrics_namespace = 'my-'", "", "pgdog.toml:2: general.openmetrics_namespace: \"my-\" cannot be in front of a metric's name, which has letters, digits and underscores, and does not begin with a digit"},
+		{"", oneUser + "password_hash = 'SCRAM-SHA-256$4096:c2FsdA==$a:b'", "users.toml:5: users.password_hash: this is no SCRAM verifier; make one with: pgebb hash"},
 		{"", oneUser + "password_hash = 'guess'", "users.toml:5: users.password_hash: this is no SCRAM verifier; make one with: pgebb hash"},
 	} {
 		config, users := test.config, test.users

@@ -17,6 +17,7 @@ import (
 	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/memory"
 	"github.com/pgebb/pgebb/pool"
 )
 
@@ -60,6 +61,7 @@ type Options struct {
 	Classifier Classifier
 	Splitter   Splitter // nil if everything is to go to the primary that does not ask for another host
 	Log        *slog.Logger
+	Budget     *memory.Budget // nil without a limit on memory
 }
 
 // Frontend is everything that faces clients.
@@ -76,6 +78,8 @@ type Frontend struct {
 	errors     backend.ErrorCodes // that we have told clients
 	scratch    [][]byte           // by loop, and touched by that only: for messages that are put together
 	held       []held             // by loop, and touched by that only
+	deferred   []deferred         // the same
+	budget     *memory.Budget     // constant; nil without a limit on memory
 
 	cfg         atomic.Pointer[config.Config]
 	encryption  atomic.Pointer[encryption] // nil if there is none
@@ -100,9 +104,11 @@ func New(cfg *config.Config, o Options) *Frontend {
 		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
+		deferred: make([]deferred, len(o.Loops.Loops())), budget: o.Budget,
 	}
 	f.run = strings.ToLower(rand.Text()[:6])
 	f.auth = NewAuthenticator(cfg)
+	f.watchBudget()
 	f.Update(cfg)
 	for _, l := range f.loops.Loops() {
 		l.Post(func() { l.OnTick(func(now time.Duration) { f.sweep(l, now) }) })
@@ -154,6 +160,12 @@ func (f *Frontend) serve(conn net.Conn) {
 	if cfg.ClientTLS.Required && st.shield == nil && !r.isUnix() {
 		f.refuse(conn, st, errTLSRequired())
 		return
+	}
+	if st.Database != cfg.Admin.Name { // the operator is needed most then
+		if e := f.admits(); e != nil {
+			f.refuse(conn, st, e)
+			return
+		}
 	}
 	if err := f.auth.Authenticate(conn, st); err != nil {
 		f.refuse(conn, st, err)

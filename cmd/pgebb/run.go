@@ -34,6 +34,7 @@ type pooler struct {
 	console    *admin.Console
 	ledger     memory.Ledger
 	accountant *memory.Accountant
+	budget     *memory.Budget
 	reclaim    *memory.Reclaimer
 	started    time.Time
 
@@ -78,17 +79,23 @@ func run(src config.Source, stderr io.Writer) int {
 
 func (p *pooler) start(cfg *config.Config) error {
 	p.cfg.Store(cfg)
-	p.accountant = memory.NewAccountant(&p.ledger)
+	p.budget = memory.NewBudget(memory.Limit(int64(cfg.Memory.Limit)))
+	if limit := p.budget.Limit(); limit > 0 {
+		memory.LimitHeap(limit)
+		p.log.Info("memory is limited", "bytes", limit)
+	}
+	p.accountant = memory.NewAccountant(&p.ledger, p.budget)
 	p.reclaim = memory.NewReclaimer(uint64(cfg.Memory.TrimThreshold), cfg.Memory.TrimInterval, p.accountant)
 	loops, err := loop.NewGroup(cfg.General.Workers, func(from, to *loop.Loop) { p.frontend.Rebalance(from, to) })
 	if err != nil {
 		return err
 	}
 	p.loops = loops
+	loops.SetBudget(p.budget)
 	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
 	p.console = p.newConsole()
 	p.frontend = frontend.New(cfg, frontend.Options{
-		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: operators{p},
+		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: operators{p}, Budget: p.budget,
 	})
 	p.registerHolders()
 	if err := p.listenHTTP(cfg); err != nil {
@@ -208,10 +215,11 @@ func within(ctx context.Context, d time.Duration, finish func(context.Context) i
 // newLog makes the log that the configuration asks for.
 func newLog(cfg *config.Config, w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: cfg.General.Level()}
+	var h slog.Handler = slog.NewJSONHandler(w, options)
 	if cfg.General.LogFormat == "text" {
-		return slog.New(slog.NewTextHandler(w, options))
+		h = slog.NewTextHandler(w, options)
 	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	return slog.New(newDedup(h, cfg.General.LogDedupWindow, cfg.General.LogDedupThreshold))
 }
 
 // limitHugePages opts the process out of transparent huge pages unless the
