@@ -112,7 +112,6 @@ func TestRefusals(t *testing.T) {
 	for _, test := range []struct{ config, users, want string }{
 		{"[general]\nquery_size_limit = 5", "", "pgdog.toml:2: general.query_size_limit: this is not implemented yet, and to ignore it would mislead: remove it"},
 		{"[general]\npub_sub_channel_size = 5", "", "pgdog.toml:2: general.pub_sub_channel_size: this is not implemented yet, and to ignore it would mislead: remove it or set it to 0"},
-		{"[general]\npassthrough_auth = 'enabled_plain'", "", "pgdog.toml:2: general.passthrough_auth: this is not implemented yet, and to ignore it would mislead: remove it or set it to disabled"},
 		{"[general]\nquery_log = 'a'", "", "pgdog.toml:2: general.query_log: this is not implemented yet, and to ignore it would mislead: remove it"},
 		{"[general]\nquery_log_stdout = true", "", "pgdog.toml:2: general.query_log_stdout: this is not implemented yet, and to ignore it would mislead: remove it or set it to false"},
 		{"[general]\ntwo_phase_commit = true", "", "pgdog.toml:2: general.two_phase_commit: this is not supported, and to ignore it would mislead: remove it or set it to false"},
@@ -129,7 +128,6 @@ func TestRefusals(t *testing.T) {
 		{"[[omnisharded_tables]]\ndatabase = 'a'", "", "pgdog.toml:1: omnisharded_tables: pgebb does not have this (sharding), and to ignore it would mislead: remove it"},
 		{"[[sharded_mappings]]\ndatabase = 'a'", "", "pgdog.toml:1: sharded_mappings: pgebb does not have this (sharding), and to ignore it would mislead: remove it"},
 		{"[[sharded_schemas]]\ndatabase = 'a'", "", "pgdog.toml:1: sharded_schemas: pgebb does not have this (sharding), and to ignore it would mislead: remove it"},
-		{"", oneUser + "identity = 'a'", "users.toml:5: users.identity: this is not implemented yet, and to ignore it would mislead: remove it"},
 		{"", oneUser + "server_auth = 'rds_iam'", "users.toml:5: users.server_auth: this is not supported, and to ignore it would mislead: remove it or set it to password"},
 		{"", oneUser + "server_iam_region = 'a'", "users.toml:5: users.server_iam_region: this is not supported, and to ignore it would mislead: remove it"},
 		{"", oneUser + "server_vault_path = 'a'", "users.toml:5: users.server_vault_path: this is not supported, and to ignore it would mislead: remove it"},

@@ -79,7 +79,7 @@ type Client struct {
 	split    bool        // its database had several hosts at the last checkout
 	roams    bool        // its server is a replica's, because it was reading
 	dead     bool        // it cannot be written to; gone is about to be called
-	deferred bool        // it is not read because there is too little memory, see short
+	unread   bool        // it is not read because there is too little memory, see short
 	retries  uint8
 
 	mark    time.Duration // when the present state of the transaction began

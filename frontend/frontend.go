@@ -74,11 +74,16 @@ type Frontend struct {
 	log        *slog.Logger   // constant
 	keys       *keys
 	auth       *Authenticator
+	found      learnedUsers
+	lookUps    *lookUps
+	failures   *failures
+	ctx        context.Context // ends with Close
+	stop       context.CancelFunc
 	statements *cache.Registry
 	errors     backend.ErrorCodes // that we have told clients
 	scratch    [][]byte           // by loop, and touched by that only: for messages that are put together
 	held       []held             // by loop, and touched by that only
-	deferred   []deferred         // the same
+	unread     []unread           // the same
 	budget     *memory.Budget     // constant; nil without a limit on memory
 
 	cfg         atomic.Pointer[config.Config]
@@ -104,23 +109,30 @@ func New(cfg *config.Config, o Options) *Frontend {
 		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
-		deferred: make([]deferred, len(o.Loops.Loops())), budget: o.Budget,
+		unread: make([]unread, len(o.Loops.Loops())), budget: o.Budget,
 	}
 	f.run = strings.ToLower(rand.Text()[:6])
-	f.auth = NewAuthenticator(cfg)
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	f.lookUps, f.failures = newLookUps(cfg.General.AuthQueryCacheLimit), newFailures()
+	f.auth = NewAuthenticator(cfg, f)
 	f.watchBudget()
-	f.Update(cfg)
+	f.apply(cfg)
 	for _, l := range f.loops.Loops() {
 		l.Post(func() { l.OnTick(func(now time.Duration) { f.sweep(l, now) }) })
 	}
 	return f
 }
 
-// Update makes a new configuration the one that logins and clients go by.
+// Update makes a new configuration the one that pools, logins and clients go by.
 func (f *Frontend) Update(cfg *config.Config) {
+	f.updatePools(cfg)
+	f.auth.Update(cfg)
+	f.apply(cfg)
+}
+
+func (f *Frontend) apply(cfg *config.Config) {
 	f.cfg.Store(cfg)
 	f.encryption.Store(newEncryption(cfg.ClientTLS))
-	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
 	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
 	f.policy.Store(statementPolicy(cfg))
@@ -167,7 +179,7 @@ func (f *Frontend) serve(conn net.Conn) {
 			return
 		}
 	}
-	if err := f.auth.Authenticate(conn, st); err != nil {
+	if err := f.authenticate(conn, st, cfg); err != nil {
 		f.refuse(conn, st, err)
 		return
 	}
@@ -369,6 +381,7 @@ func (f *Frontend) CancelAll() {
 // goroutines have ended. The loops are stopped after it.
 func (f *Frontend) Close() {
 	f.closeListeners()
+	f.stop()
 	f.mu.Lock()
 	for conn := range f.open {
 		_ = conn.SetDeadline(time.Unix(1, 0))
@@ -377,6 +390,7 @@ func (f *Frontend) Close() {
 	f.open = nil
 	f.mu.Unlock()
 	f.logins.Wait()
+	f.auth.working.Wait()
 }
 
 // eachClient runs fn for every client on its loop and returns when it was run for
