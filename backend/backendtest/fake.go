@@ -25,6 +25,10 @@ type Fake struct {
 	hold  bool // logins wait
 	freed *sync.Cond
 	deny  []byte // an ErrorResponse for logins, nil to let them in
+
+	answer   func(conn net.Conn, typ byte) bool // see Answer
+	greeting []byte                             // see Greet
+	stay     bool
 }
 
 // Start starts a fake on a loopback port.
@@ -119,6 +123,15 @@ func (f *Fake) serve(conn net.Conn) {
 		if _, err := io.CopyN(io.Discard, conn, int64(size-wire.HeaderSize)); err != nil || typ == wire.Terminate {
 			return
 		}
+		f.mu.Lock()
+		answer := f.answer
+		f.mu.Unlock()
+		if answer != nil {
+			if !answer(conn, typ) {
+				return
+			}
+			continue
+		}
 		if typ == wire.Query || typ == wire.Sync {
 			if _, err := conn.Write(wire.AppendReadyForQuery(wire.AppendRaw(nil, wire.CommandComplete, []byte("SELECT 0\x00")), wire.Idle)); err != nil {
 				return
@@ -139,8 +152,12 @@ func (f *Fake) logIn(conn net.Conn) bool {
 	for f.hold {
 		f.freed.Wait()
 	}
-	deny := f.deny
+	deny, greeting, stay := f.deny, f.greeting, f.stay
 	f.mu.Unlock()
+	if greeting != nil {
+		_, err := conn.Write(greeting)
+		return err == nil && stay
+	}
 	if deny != nil {
 		_, _ = conn.Write(deny)
 		return false
