@@ -93,9 +93,10 @@ func (e *exchange) message(s *Server, typ byte, body []byte) (forward bool, err 
 	case wire.ErrorResponse:
 		e.failures = append(e.failures, Failure{e.total - e.left, append([]byte(nil), body...)})
 	case wire.ReadyForQuery:
-		if len(body) == 1 {
-			s.status = body[0]
+		if !isStatus(body) {
+			return false, errNoStatus
 		}
+		s.status = body[0]
 		e.left--
 	}
 	return false, nil

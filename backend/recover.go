@@ -94,7 +94,13 @@ func (s *Server) recover() {
 	case s.status != wire.Idle:
 		s.Totals.Rollbacks++
 		s.Stats.Rollbacks++
-		err = s.Ask([]string{"ROLLBACK"}, s.cleaned)
+		err = s.Ask([]string{"ROLLBACK"}, func(failures []Failure) {
+			if s.status != wire.Idle {
+				s.giveUp() // whatever that is, it does not end
+				return
+			}
+			s.cleaned(failures)
+		})
 	case s.recovery.Reset:
 		s.recovery.Reset = false
 		s.Stats.Cleaned++

@@ -293,7 +293,7 @@ func (s *Server) settle() {
 
 // ready follows a ReadyForQuery.
 func (s *Server) ready(first byte, body []byte) error {
-	if len(body) != 1 {
+	if !isStatus(body) {
 		return errNoStatus
 	}
 	s.readyForQuery(body[0])
@@ -330,8 +330,13 @@ func (s *Server) readyForQuery(status byte) {
 	}
 }
 
+// isStatus reports whether the body of a ReadyForQuery is one.
+func isStatus(body []byte) bool {
+	return len(body) == 1 && (body[0] == wire.Idle || body[0] == wire.InTransaction || body[0] == wire.Failed)
+}
+
 // errNoStatus says that a server does not keep to the protocol.
-var errNoStatus = errors.New("ReadyForQuery without a status")
+var errNoStatus = errors.New("ReadyForQuery without a status that there is")
 
 // Failed reports whether the last thing that Postgres said was an ErrorResponse.
 func (s *Server) Failed() bool { return s.failed }
@@ -344,7 +349,7 @@ func (s *Server) Complete() bool { return !s.open && !s.copyIn && !s.copyBoth &&
 func (s *Server) answerUncounted(typ byte, body []byte) error {
 	switch typ {
 	case wire.ReadyForQuery:
-		if len(body) != 1 {
+		if !isStatus(body) {
 			return errNoStatus
 		}
 		s.readyForQuery(body[0])

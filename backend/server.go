@@ -170,6 +170,10 @@ func (s *Server) Status() byte { return s.status }
 // Params is the set of run-time parameters of the server's session.
 func (s *Server) Params() Set { return s.params }
 
+// InMessage reports whether the client was given a part of a message, so that whatever it is
+// told next it takes for the rest.
+func (s *Server) InMessage() bool { return s.left > 0 && !s.drop }
+
 // Idle reports whether the server can be handed out.
 func (s *Server) Idle() bool { return s.phase == phaseIdle }
 
@@ -302,6 +306,9 @@ func (s *Server) scan(b []byte) error {
 		}
 		if !whole && size <= maxWhole && (readsBody(typ) || typ == wire.DataRow && s.exchange != nil) {
 			break
+		}
+		if !whole && size > maxWhole && (s.phase == phaseIdle || typ == wire.ReadyForQuery) {
+			return fmt.Errorf("message %q of %d bytes that nobody asked for", typ, size-1)
 		}
 		body := b[i+wire.HeaderSize : min(i+size, len(b))]
 		forward, err := s.message(typ, body, whole)

@@ -132,7 +132,7 @@ func (s *Server) ourAnswer(first, typ byte, body []byte) error {
 		s.injectionFailed(body)
 		s.undo(opInjected, *s.records.first())
 	case wire.ReadyForQuery:
-		if len(body) != 1 {
+		if !isStatus(body) {
 			return errNoStatus
 		}
 		s.status = body[0]

@@ -225,8 +225,9 @@ func (c *Client) ServerLost(s *backend.Server, reason error) {
 		return
 	}
 	switch {
-	case s.Failed():
-		// The client has been told by Postgres itself.
+	case s.Failed(), s.InMessage():
+		// The client has been told by Postgres itself, or cannot be told, since it would take
+		// an error for the rest of a row.
 		c.leave()
 	case !c.sent:
 		c.bye(errTooManyLost())

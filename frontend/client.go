@@ -353,7 +353,9 @@ func (c *Client) bye(e *Error) {
 	c.totals.errors++
 	c.last = e
 	c.f.logError(c, e)
-	c.write(appendError(nil, e))
+	if c.server == nil || !c.server.InMessage() {
+		c.write(appendError(nil, e))
+	}
 	c.leave()
 }
 

@@ -28,9 +28,12 @@ type Fake struct {
 	freed *sync.Cond
 	deny  []byte // an ErrorResponse for logins, nil to let them in
 
-	silent  bool     // queries are not answered
-	standby string   // what in_hot_standby is reported as; empty for not at all
-	row     []string // the answer to queries about the WAL; nil for none
+	silent   bool                               // queries are not answered
+	standby  string                             // what in_hot_standby is reported as; empty for not at all
+	row      []string                           // the answer to queries about the WAL; nil for none
+	scripted func(conn net.Conn, typ byte) bool // see Answer
+	greeting []byte                             // see Greet
+	stay     bool
 }
 
 // Start starts a fake on a loopback port.
@@ -143,6 +146,15 @@ func (f *Fake) serve(conn net.Conn) {
 		if _, err := io.ReadFull(conn, body); err != nil || typ == wire.Terminate {
 			return
 		}
+		f.mu.Lock()
+		scripted := f.scripted
+		f.mu.Unlock()
+		if scripted != nil {
+			if !scripted(conn, typ) {
+				return
+			}
+			continue
+		}
 		if typ == wire.Query || typ == wire.Sync {
 			if _, err := conn.Write(f.answer(body)); err != nil {
 				return
@@ -187,8 +199,12 @@ func (f *Fake) logIn(conn net.Conn) bool {
 	for f.hold {
 		f.freed.Wait()
 	}
-	deny, standby := f.deny, f.standby
+	deny, standby, greeting, stay := f.deny, f.standby, f.greeting, f.stay
 	f.mu.Unlock()
+	if greeting != nil {
+		_, err := conn.Write(greeting)
+		return err == nil && stay
+	}
 	if deny != nil {
 		_, _ = conn.Write(deny)
 		return false

@@ -16,8 +16,9 @@ import (
 )
 
 var (
-	sequenceSteps = flag.Int("sequences.steps", 40, "how many sequences TestSequences plays in each of its ways")
-	sequenceSeed  = flag.Uint64("sequences.seed", 0, "seed of the first sequence of TestSequences; 0 for one at random")
+	sequenceSteps   = flag.Int("sequences.steps", 40, "how many sequences TestSequences plays in each of its ways")
+	sequenceShorten = flag.Duration("sequences.shorten", time.Minute, "for how long TestSequences tries to make shorter what goes wrong")
+	sequenceSeed    = flag.Uint64("sequences.seed", 0, "seed of the first sequence of TestSequences; 0 for one at random")
 )
 
 // inherent reports whether an answer differs from Postgres's for a reason that transaction
@@ -83,6 +84,14 @@ type sequences struct {
 	database string
 	tables   []string // one for each client
 	full     bool
+	sign     string // what went wrong, to tell whether that is the same
+}
+
+func first(told []string) string {
+	if len(told) == 0 {
+		return "nothing"
+	}
+	return told[0]
 }
 
 // play plays the sequence with a seed, and says what is not as it ought to be.
@@ -135,6 +144,7 @@ func (s *sequences) compare(programs []life, seed uint64) (problem string, err e
 		if n < len(got[i]) && n < len(want[i]) && inherent(got[i][n], want[i][n]) {
 			continue // and whatever follows is another story
 		}
+		s.sign = fmt.Sprint(first(got[i][n:]), first(want[i][n:]))
 		return fmt.Sprintf("client %d is told, from message %d on,\n%s\ninstead of\n%s\nin\n%s(%v)", i, n,
 			lines(got[i][n:]), lines(want[i][n:]), prog.Script(string(rune('A'+i)), nil), err), nil
 	}
@@ -193,7 +203,8 @@ func (s *sequences) playAll(programs []life, l frontendtest.Login, seed uint64) 
 // shorten leaves out whole clients, rounds and messages as long as the rest goes wrong, and
 // returns what is left.
 func (s *sequences) shorten(programs []life, seed uint64) string {
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(*sequenceShorten)
+	sign := s.sign
 	s.p = testpg.Pgebb(s.t, s.o)
 	problem := ""
 	try := func(shorter []life) bool {
@@ -204,7 +215,7 @@ func (s *sequences) shorten(programs []life, seed uint64) string {
 		if err != nil || p != "" {
 			s.p = testpg.Pgebb(s.t, s.o) // the other may hang
 		}
-		if p != "" && err == nil {
+		if p != "" && err == nil && s.sign == sign {
 			programs, problem = shorter, p
 			return true
 		}
