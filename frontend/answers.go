@@ -78,7 +78,7 @@ func (c *Client) releaseIfDone() {
 	if c.pool.Settings().Mode == config.Session {
 		return
 	}
-	c.server = nil
+	c.server, c.deferred = nil, false
 	c.state = stateIdle
 	s.Release(false)
 	c.Resume()

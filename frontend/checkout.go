@@ -97,7 +97,7 @@ func (c *Client) Refused(reason error) {
 		c.f.logServerError(c, serverSaid)
 		c.write(serverSaid.Encode())
 		c.leave()
-	case set.ClientRecovery == config.Recover && c.start == nil && c.held != nil:
+	case set.ClientRecovery == config.Recover && c.start == nil && c.held != nil && !c.deferred:
 		e.Severity = severityError
 		c.rejectHeld(e)
 	default:
@@ -165,6 +165,15 @@ func (c *Client) ready(s *backend.Server) bool {
 		c.adapt(s, want)
 		return false
 	}
+	return c.begun(s)
+}
+
+// begun goes on with a server whose session has the client's parameters.
+func (c *Client) begun(s *backend.Server) bool {
+	if c.deferred {
+		c.beginDeferred(s)
+		return false
+	}
 	c.state = stateActive
 	return true
 }
@@ -191,7 +200,9 @@ func (c *Client) adapt(s *backend.Server, want backend.Set) {
 			c.bye(errParameters(err))
 			return
 		}
-		c.linked()
+		if c.begun(s) {
+			c.linked()
+		}
 	})
 	if err != nil {
 		s.Broken(err) // calls ServerLost

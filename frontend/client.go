@@ -75,6 +75,7 @@ type Client struct {
 	busy     bool        // answers are outstanding, as of the last look
 	eof      bool        // it will say no more, and may wait for answers
 	stalled  bool        // its input depends on an answer
+	deferred bool        // it is in a transaction whose BEGIN was not sent, or was sent by us, see deferred.go
 	split    bool        // its database had several hosts at the last checkout
 	roams    bool        // its server is a replica's, because it was reading
 	dead     bool        // it cannot be written to; gone is about to be called

@@ -70,10 +70,12 @@ type Frontend struct {
 	scratch    [][]byte // by loop, and touched by that only: for messages that are put together
 	held       []held   // by loop, and touched by that only
 
-	cfg         atomic.Pointer[config.Config]
-	encryption  atomic.Pointer[encryption] // nil if there is none
-	ids         atomic.Uint64              // of clients; never used twice
-	draining    atomic.Bool
+	cfg        atomic.Pointer[config.Config]
+	encryption atomic.Pointer[encryption] // nil if there is none
+	ids        atomic.Uint64              // of clients; never used twice
+	draining   atomic.Bool
+	// aggressive says that the first statement of a transaction decides on its host.
+	aggressive  atomic.Bool
 	renaming    atomic.Bool // prepared statements have other names on servers
 	renamingSQL atomic.Bool // and so have those that are prepared by SQL
 	policy      atomic.Pointer[backend.StatementPolicy]
@@ -106,6 +108,7 @@ func (f *Frontend) Update(cfg *config.Config) {
 	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
 	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
+	f.aggressive.Store(cfg.General.ReadWriteStrategy == "aggressive")
 	f.policy.Store(statementPolicy(cfg))
 	period := sweepPeriod(cfg)
 	for _, l := range f.loops.Loops() {

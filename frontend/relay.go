@@ -154,7 +154,7 @@ func (c *Client) withoutServer(typ byte, body []byte) (passOn bool, failure *Err
 		if len(body) > 0 {
 			return true, nil // it is malformed, as Postgres will say
 		}
-		c.write(appendReady(nil))
+		c.write(c.appendReady(nil))
 		return false, nil
 	case wire.Flush:
 		// Nothing to flush, unless it is malformed.
@@ -169,6 +169,9 @@ func (c *Client) withoutServer(typ byte, body []byte) (passOn bool, failure *Err
 	}
 	if c.pool.Settings().Mode == config.Statement && c.f.beginsTransaction(typ, body) {
 		c.reject(typ, errStatementMode())
+		return false, nil
+	}
+	if typ == wire.Query && c.f.aggressive.Load() && c.defers(body) {
 		return false, nil
 	}
 	return true, nil

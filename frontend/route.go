@@ -184,10 +184,10 @@ func (r *request) statement(sql []byte) {
 }
 
 func (r *request) add(a pool.Access) {
-	if !r.some || a == pool.Write {
+	r.some = true
+	if a == pool.Write || r.access == pool.Any {
 		r.access = a
 	}
-	r.some = true
 }
 
 // result is what all that was found needs; a wish is granted whatever that is.
