@@ -297,8 +297,8 @@ func errStatementMemory(size int, limit int64) *Error {
 func errTooManyStatements(limit int) *Error {
 	return &Error{
 		Severity: severityError, Code: "53400", Message: "too many prepared statements",
-		Detail: fmt.Sprintf("A client may have %d prepared statements.", limit),
-		Hint:   "Close statements that are not needed.",
+		Detail: fmt.Sprintf("A client may have %d prepared statements (prepared_statements_client_limit).", limit),
+		Hint:   "Close statements that are not needed, or raise prepared_statements_client_limit.",
 	}
 }
 

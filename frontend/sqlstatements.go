@@ -75,8 +75,8 @@ func (c *Client) renamedSQL(o *output, i, size int, sql []byte, whole bool, p Pr
 	case st != nil:
 	case !p.Prepares:
 		return c.unknownName(o, i, wire.Query, size, p.Name)
-	case c.statementsOf().len() >= maxNames:
-		return c.refuse(o, i, wire.Query, size, errTooManyStatements(maxNames))
+	case c.statementsOf().len() >= c.f.cfg.Load().General.PreparedStatementsClientLimit:
+		return c.refuse(o, i, wire.Query, size, errTooManyStatements(c.f.cfg.Load().General.PreparedStatementsClientLimit))
 	default:
 		var err error
 		st, err = c.f.statements.Intern(sql[p.To:p.End], backend.SQLPlan(c.plan()))

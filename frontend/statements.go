@@ -18,9 +18,6 @@ const (
 	// are put together.
 	maxScratch = 128 << 10
 
-	// maxNames is how many prepared statements one client may have.
-	maxNames = 100_000
-
 	// releasedAtOnce is how many of a client's statements are released on its loop,
 	// which stands still meanwhile; more are released by a goroutine.
 	releasedAtOnce = 500
@@ -130,8 +127,8 @@ func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error)
 		o.staged = wire.AppendParse(b, backend.StatementName(old.ID()), string(text))
 		return i + size, nil
 	}
-	if p.len() >= maxNames {
-		return c.refuse(o, i, wire.Parse, size, errTooManyStatements(maxNames))
+	if limit := c.f.cfg.Load().General.PreparedStatementsClientLimit; p.len() >= limit {
+		return c.refuse(o, i, wire.Parse, size, errTooManyStatements(limit))
 	}
 	st, err := c.f.statements.Intern(text, c.plan())
 	if err != nil {

@@ -171,3 +171,13 @@ func TestTheMachineIsDescribed(t *testing.T) {
 		t.Errorf("nothing was built %q", version)
 	}
 }
+
+func TestPgBouncerCarriesStatementsFrom121On(t *testing.T) {
+	for version, want := range map[string]bool{
+		"PgBouncer 1.18.0\nlibevent 2.1.12": false, "PgBouncer 1.21.0": true, "PgBouncer 1.25.2": true, "PgBouncer 2.0": true, "": false,
+	} {
+		if got := carriesStatements(version); got != want {
+			t.Errorf("%q: %v", version, got)
+		}
+	}
+}

@@ -30,6 +30,7 @@ type rig struct {
 	systems                  []*system  // the first is compared with the second
 	direct                   *system    // Postgres itself; nil with -server
 	crowding                 sync.Mutex // held while idle clients connect
+	bouncerNames             bool       // PgBouncer carries prepared statements
 	auth                     string     // how clients log in to those that were started
 }
 
@@ -40,7 +41,9 @@ type system struct {
 	port   int
 	pid    int  // 0 if there is no one process to look at
 	direct bool // it is Postgres, not a pooler
-	stop   func()
+	// extended says that statements are parsed each time where others have them prepared.
+	extended bool
+	stop     func()
 }
 
 func newRig(o options, progress io.Writer) (*rig, error) {
@@ -65,6 +68,7 @@ func newRig(o options, progress io.Writer) (*rig, error) {
 		return nil, fmt.Errorf("%w: `make build` makes pgebb", err)
 	}
 	b.bouncer, _ = exec.LookPath("pgbouncer") // optional
+	b.bouncerNames = b.bouncer != "" && carriesStatements(output(b.bouncer, "--version"))
 	if b.pg, err = testpg.Start(); err != nil {
 		return nil, err
 	}
@@ -168,6 +172,10 @@ func (b *rig) configureBouncer(port int) (ini string, err error) {
 	if err := os.WriteFile(users, fmt.Appendf(nil, "%q %q\n", b.user, secret), 0o644); err != nil {
 		return "", fmt.Errorf("configuring pgbouncer: %w", err)
 	}
+	statements := ""
+	if b.bouncerNames {
+		statements = "max_prepared_statements = 1000\n"
+	}
 	ini = filepath.Join(b.pg.Dir, "pgbouncer.ini")
 	text := fmt.Appendf(nil, `[databases]
 %s = host=%s port=%d
@@ -184,7 +192,7 @@ log_connections = 0
 log_disconnections = 0
 log_stats = 0
 ignore_startup_parameters = extra_float_digits
-`, b.database, b.pg.Host, b.pg.Port, port, auth, users, poolSize, b.o.clients+1000)
+%s`, b.database, b.pg.Host, b.pg.Port, port, auth, users, poolSize, b.o.clients+1000, statements)
 	if err := os.WriteFile(ini, text, 0o644); err != nil {
 		return "", fmt.Errorf("configuring pgbouncer: %w", err)
 	}
@@ -276,4 +284,14 @@ func (b *rig) login(s *system) frontendtest.Login {
 		Network: "tcp", Address: net.JoinHostPort(s.host, strconv.Itoa(s.port)),
 		User: b.user, Password: b.password, Database: b.database,
 	}
+}
+
+// carriesStatements reports whether a PgBouncer with a version carries prepared statements
+// from server to server: from 1.21 on.
+func carriesStatements(version string) bool {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "PgBouncer %d.%d", &major, &minor); err != nil {
+		return false
+	}
+	return major > 1 || major == 1 && minor >= 21
 }

@@ -18,6 +18,7 @@ type scenario struct {
 	auth        string                                  // how clients log in unless -auth says so; empty for trust
 	fresh       bool                                    // poolers that have done nothing yet are measured in each round, all at once
 	pooler      bool                                    // Postgres itself is not measured
+	named       bool                                    // it takes a pooler that carries prepared statements
 }
 
 // metric is a figure of a scenario.
@@ -63,6 +64,22 @@ var scenarios = []scenario{
 		name: "extended", title: "`SELECT 1`, extended protocol, 16 clients, pool 20",
 		metrics: selectMetrics,
 		measure: func(b *rig, s *system) (sample, error) { return b.pgbench(s, "extended") },
+	},
+	{
+		name: "prepared", title: "`SELECT 1`, prepared, 16 clients, pool 20", named: true,
+		metrics: []metric{
+			{key: "cpu_us", name: "CPU per transaction", unit: "µs", ratio: 0.95},
+			{key: "tps", name: "transactions per second"},
+			{key: "switches", name: "voluntary context switches per transaction"},
+			{key: "syscalls", name: "system calls per transaction"},
+		},
+		measure: func(b *rig, s *system) (sample, error) {
+			protocol := "prepared"
+			if s.extended {
+				protocol = "extended"
+			}
+			return b.pgbench(s, protocol)
+		},
 	},
 	{
 		name: "results", title: "results of 10 MB in 10,000 rows of 1,000 bytes, 4 clients",
@@ -128,6 +145,9 @@ func (b *rig) run(sc scenario) (result, error) {
 			return result{}, err
 		}
 		got.systems = slices.Clone(b.systems)
+		if sc.named && b.bouncer != "" && !b.bouncerNames {
+			got.systems = withItself(got.systems[0])
+		}
 		if !sc.pooler && b.direct != nil {
 			got.systems = append(got.systems, b.direct)
 		}
@@ -143,6 +163,15 @@ func (b *rig) run(sc scenario) (result, error) {
 		}
 	}
 	return got, nil
+}
+
+// withItself compares a pooler with what it takes for statements that are not prepared, for
+// want of another pooler that carries those that are.
+func withItself(s *system) []*system {
+	other := *s
+	other.name += ", extended"
+	other.extended = true
+	return []*system{s, &other}
 }
 
 // round measures each system once: one after the other, or all at once if they are

@@ -74,7 +74,7 @@ func TestWhatIsOverALimitIsRefused(t *testing.T) {
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
 	o := pg.Options(database, "transaction", 1)
-	o.General += "prepared_statements = \"full\"\nprepared_statements_memory_limit = 20000\n"
+	o.General += "prepared_statements = \"full\"\nprepared_statements_memory_limit = 20000\nprepared_statements_client_limit = 3\n"
 	p := testpg.Pgebb(t, o)
 	c := connect(t, through(p, database))
 	query(t, c, "CREATE TABLE kept (i int)")
@@ -114,5 +114,15 @@ func TestWhatIsOverALimitIsRefused(t *testing.T) {
 	if rows := query(t, c, "SELECT i FROM kept"); len(rows) != 0 {
 		t.Errorf("of a batch that was refused %v was kept", rows)
 	}
+	for _, name := range []string{"s1", "s2"} {
+		if err := c.Say(&pgproto3.Parse{Name: name, Query: "SELECT 1"}, &pgproto3.Sync{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.Until('Z'); err != nil || frontendtest.Types(got) != "1Z" {
+			t.Fatalf("told %q, %v", frontendtest.Types(got), err)
+		}
+	}
+	refused(t, c, "one too many", "53400", &pgproto3.Parse{Name: "s3", Query: "SELECT 1"}, &pgproto3.Sync{})
+	refused(t, c, "one PREPARE too many", "53400", &pgproto3.Query{String: "PREPARE s3 AS SELECT 1"})
 	epilogue(t, pg, p, database, 1)
 }

@@ -64,7 +64,9 @@ func NewAccountant(l *Ledger) *Accountant {
 }
 
 // collected notes, soon after a collection, what is live that is not in the ledger. That
-// does not change quickly, and so tells later what is garbage.
+// does not change quickly, and so tells later what is garbage. If the ledger has fallen
+// since some time before the collection, nobody knows how much of that was live; the
+// larger one of what it was before and after it must be given.
 func (a *Accountant) collected(h Heap, ledger int64) {
 	a.aside.Store(max(int64(h.Live)-ledger, 0))
 }

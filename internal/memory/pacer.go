@@ -10,7 +10,7 @@ const (
 	// the least part of what is live that there may be. By default there may be as
 	// much garbage as there is live, which is a lot where prepared statements take
 	// hundreds of megabytes.
-	freeGarbage  = 64 << 20
+	freeGarbage  = 32 << 20
 	leastPercent = 30
 
 	// mostPercent is the runtime's default.

@@ -27,6 +27,10 @@ const (
 	// there is much to look at.
 	worthPart = 16
 
+	// fallingBy is by how many bytes the ledger must have fallen in a round for it to be
+	// still falling.
+	fallingBy = 4 << 20
+
 	// greatFall is by how many bytes, and by what part of its high point, the ledger must
 	// have fallen for a trim under load: then a collection costs little, and the
 	// next one that the runtime makes by itself may be far away.
@@ -80,7 +84,8 @@ func (r *Reclaimer) Run(ctx context.Context) {
 	defer ticker.Stop()
 	collections := notifyCollections(ctx)
 	r.trim()
-	w := watch{before: r.look().Heap}
+	last := r.next(look{})
+	w := watch{before: last.Heap}
 	var lately time.Time
 	for {
 		select {
@@ -89,21 +94,28 @@ func (r *Reclaimer) Run(ctx context.Context) {
 		case <-collections:
 			if now := time.Now(); now.Sub(lately) >= noticed {
 				lately = now
-				l := r.look()
-				r.accountant.collected(l.Heap, l.ledger)
-				r.pacer.collected(l.Heap)
+				last = r.next(last)
 			}
 		case now := <-ticker.C:
-			l := r.look()
-			if l.Cycles != w.before.Cycles {
-				r.accountant.collected(l.Heap, l.ledger)
-			}
-			if w.due(l, now, r.threshold, r.interval) {
+			last = r.next(last)
+			if w.due(last, now, r.threshold, r.interval) {
 				r.trimNow()
-				w.trimmed(r.look(), time.Now())
+				last = r.next(last)
+				w.trimmed(last, time.Now())
 			}
 		}
 	}
+}
+
+// next looks again, and acts on a collection since the last look.
+func (r *Reclaimer) next(last look) look {
+	l := r.look()
+	if l.Cycles != last.Cycles {
+		r.accountant.collected(l.Heap, max(l.ledger, last.ledger))
+		r.pacer.collected(l.Heap)
+		l.aside = r.accountant.aside.Load()
+	}
+	return l
 }
 
 func (r *Reclaimer) trimNow() {
@@ -139,6 +151,7 @@ func (l look) winnable() uint64 {
 // watch decides when a trim is due.
 type watch struct {
 	before Heap
+	ledger int64 // at that time
 	eased  int   // rounds in a row with little allocation
 	high   int64 // of the ledger since the last trim
 	last   time.Time
@@ -151,9 +164,10 @@ func (w *watch) due(l look, now time.Time, threshold uint64, interval time.Durat
 	} else {
 		w.eased = 0
 	}
-	w.before = l.Heap
+	falling := w.ledger-l.ledger > fallingBy // more of it will be won in a moment
+	w.before, w.ledger = l.Heap, l.ledger
 	w.high = max(w.high, l.ledger)
-	if now.Sub(w.last) < interval {
+	if now.Sub(w.last) < interval || falling {
 		return false
 	}
 	fall := w.high - l.ledger
@@ -161,7 +175,9 @@ func (w *watch) due(l look, now time.Time, threshold uint64, interval time.Durat
 	return w.eased >= settleRounds && l.winnable() >= worth || fall >= greatFall && fall >= w.high/greatFallPart
 }
 
-func (w *watch) trimmed(l look, now time.Time) { w.before, w.high, w.last = l.Heap, l.ledger, now }
+func (w *watch) trimmed(l look, now time.Time) {
+	w.before, w.ledger, w.high, w.last = l.Heap, l.ledger, l.ledger, now
+}
 
 // notifyCollections sends after each collection, unless what was sent before is not
 // received yet, until ctx ends.

@@ -22,7 +22,10 @@ func TestATrimIsDueWhenTheLoadHasEasedAndItIsWorthIt(t *testing.T) {
 		"nothing to win":       {[]look{{}, {}, {}}, []bool{false, false, false}},
 		"free memory":          {[]look{slack, slack, slack}, []bool{false, true, false}},
 		"garbage":              {[]look{{Heap: Heap{Objects: 3 * mib, Live: mib}}, {Heap: Heap{Objects: 3 * mib, Live: mib}}}, []bool{false, true}},
-		"what was live is not": {[]look{{Heap{Objects: 30 * mib, Live: 30 * mib, Cycles: 1}, 28 * mib, 2 * mib}, {Heap{Objects: 30 * mib, Live: 30 * mib, Cycles: 1}, 20 * mib, 2 * mib}}, []bool{false, true}},
+		"while it falls": {
+			[]look{{Heap{Free: 90 * mib}, 100 * mib, 0}, {Heap{Free: 90 * mib}, 60 * mib, 0}, {Heap{Free: 90 * mib}, 20 * mib, 0}, {Heap{Free: 90 * mib}, 18 * mib, 0}}, []bool{false, false, false, true},
+		},
+		"what was live is not": {[]look{{Heap{Objects: 30 * mib, Live: 30 * mib, Cycles: 1}, 28 * mib, 2 * mib}, {Heap{Objects: 30 * mib, Live: 30 * mib, Cycles: 1}, 25 * mib, 2 * mib}}, []bool{false, true}},
 		"under load":           {[]look{busy(0, 1), busy(0, 2), busy(0, 3)}, []bool{false, false, false}},
 		"when the load eases":  {[]look{busy(0, 1), busy(0, 1), busy(0, 1)}, []bool{false, false, true}},
 		"not twice in a row":   {[]look{slack, slack, slack, slack, slack, slack, slack}, []bool{false, true, false, false, false, false, true}},
@@ -31,7 +34,7 @@ func TestATrimIsDueWhenTheLoadHasEasedAndItIsWorthIt(t *testing.T) {
 			[]look{{Heap{Free: 2 * mib}, 100 * mib, 0}, {Heap{Free: 2 * mib}, 100 * mib, 0}, {Heap{Free: 7 * mib}, 100 * mib, 0}}, []bool{false, false, true},
 		},
 		"a great fall under load": {
-			[]look{busy(20*mib, 1), busy(100*mib, 2), busy(80*mib, 3), busy(60*mib, 4), busy(60*mib, 5)}, []bool{false, false, false, true, false},
+			[]look{busy(20*mib, 1), busy(100*mib, 2), busy(60*mib, 3), busy(60*mib, 4), busy(60*mib, 5)}, []bool{false, false, false, true, false},
 		},
 	} {
 		var w watch
@@ -89,7 +92,7 @@ func TestCollectionsAreNoticed(t *testing.T) {
 func TestLargeHeapsAreCollectedEarlier(t *testing.T) {
 	var set []int
 	p := pacer{func(percent int) { set = append(set, percent) }, mostPercent}
-	for _, live := range []uint64{mib, 60 * mib, 65 * mib, 128 * mib, 129 * mib, 1024 * mib, 1025 * mib, mib} {
+	for _, live := range []uint64{mib, 30 * mib, 33 * mib, 64 * mib, 65 * mib, 1024 * mib, 1025 * mib, mib} {
 		p.collected(Heap{Live: live})
 	}
 	if want := []int{50, 30, 100}; len(set) != 3 || set[0] != want[0] || set[1] != want[1] || set[2] != want[2] {
