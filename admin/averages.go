@@ -53,7 +53,21 @@ func (c Counters) minus(b Counters) Counters {
 		ConnectTime: c.ConnectTime - b.ConnectTime, Connects: c.Connects - b.Connects,
 		Reads: c.Reads - b.Reads, Writes: c.Writes - b.Writes, AuthAttempts: c.AuthAttempts - b.AuthAttempts,
 		RowsInserted: c.RowsInserted - b.RowsInserted, RowsUpdated: c.RowsUpdated - b.RowsUpdated, RowsDeleted: c.RowsDeleted - b.RowsDeleted,
+		ClientParses: c.ClientParses - b.ClientParses, Logins: c.Logins - b.Logins,
 	}
+}
+
+// plus adds counters up.
+func (c Counters) plus(b Counters) Counters { return c.minus(Counters{}.minus(b)) }
+
+// sum is what changed in the last period in some pools, and how long that was.
+func (a *averages) sum(pools []uint64) (sum Counters, length time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, id := range pools {
+		sum = sum.plus(a.change[id])
+	}
+	return sum, a.length
 }
 
 // counterRow is counters in the order of statsNames.

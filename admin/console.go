@@ -1,13 +1,18 @@
 package admin
 
 import (
+	"bufio"
+	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"strings"
+	"os"
+	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -20,43 +25,45 @@ const maxMessage = 64 << 10
 type Console struct {
 	src      Sources
 	averages averages
+
+	mu       sync.Mutex
+	sessions map[uint32]*session // by process id; guarded by mu
 }
 
 // New makes a console.
-func New(src Sources) *Console { return &Console{src: src} }
+func New(src Sources) *Console { return &Console{src: src, sessions: map[uint32]*session{}} }
 
-// session is one operator.
+// session is one operator. It belongs to the goroutine of Serve.
 type session struct {
-	c          *Console
-	pg         *pgproto3.Backend
-	types      *pgtype.Map
+	*Console
+	dialect  Dialect
+	operator bool // false for who may only look
+	conn     net.Conn
+	in       *bufio.Reader // of conn
+	pg       *pgproto3.Backend
+	types    *pgtype.Map
+	key      [8]byte // process id and secret for cancel requests; constant
+
 	statements map[string]*statement
 	portals    map[string]*portal
 	skipping   bool // after an error in the extended protocol, up to the Sync
-}
 
-// statement is what was parsed; cmd is nil for an empty one.
-type statement struct {
-	cmd     *Command
-	tag     string
-	columns []int // of cmd.Columns that are shown
-}
-
-// portal is a statement with the formats that its results are wanted in.
-type portal struct {
-	*statement
-	formats []int16
+	cancelMu sync.Mutex
+	cancel   context.CancelFunc // of the command that is being run; nil between; guarded by cancelMu
 }
 
 // Serve talks to one operator, whose login is done up to and including
 // AuthenticationOk, until that one leaves or the connection is closed. Both the simple
-// and the extended protocol are spoken.
-func (c *Console) Serve(conn net.Conn) error {
+// and the extended protocol are spoken. operator is false for who may only look.
+func (c *Console) Serve(conn net.Conn, dialect Dialect, operator bool) error {
+	in := bufio.NewReader(conn)
 	s := &session{
-		c: c, pg: pgproto3.NewBackend(conn, conn), types: pgtype.NewMap(),
+		Console: c, dialect: dialect, operator: operator, conn: conn, in: in, pg: pgproto3.NewBackend(in, conn), types: pgtype.NewMap(),
 		statements: map[string]*statement{}, portals: map[string]*portal{},
 	}
 	s.pg.SetMaxBodyLen(maxMessage)
+	c.enter(s)
+	defer c.leave(s)
 	s.greet()
 	for {
 		if err := s.pg.Flush(); err != nil {
@@ -76,24 +83,71 @@ func (c *Console) Serve(conn net.Conn) error {
 	}
 }
 
+// enter gives a session its key.
+func (c *Console) enter(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		_, _ = rand.Read(s.key[:]) // never fails
+		s.key[0] &= 0x7f           // process ids are positive
+		if c.sessions[s.pid()] == nil {
+			break
+		}
+	}
+	c.sessions[s.pid()] = s
+}
+
+func (c *Console) leave(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.sessions, s.pid())
+}
+
+func (s *session) pid() uint32 { return binary.BigEndian.Uint32(s.key[:4]) }
+
+// operators is how many sessions there are.
+func (c *Console) operators() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.sessions)
+}
+
+// Cancel ends the wait of the command that a session with this key has under way, if
+// there is one.
+func (c *Console) Cancel(pid uint32, secret []byte) {
+	c.mu.Lock()
+	s := c.sessions[pid]
+	c.mu.Unlock()
+	if s == nil || subtle.ConstantTimeCompare(secret, s.key[4:]) == 0 {
+		return
+	}
+	s.cancelMu.Lock()
+	defer s.cancelMu.Unlock()
+	if s.cancel != nil {
+		s.cancel()
+	}
+}
+
 func (s *session) greet() {
 	for _, p := range [][2]string{
 		{"server_name", "pgebb"}, {"server_encoding", "UTF8"}, {"client_encoding", "UTF8"},
-		{"server_version", s.c.src.Version + " (pgebb)"}, {"standard_conforming_strings", "on"},
-		{"DateStyle", "ISO, MDY"}, {"integer_datetimes", "on"},
+		{"server_version", s.serverVersion()}, {"standard_conforming_strings", "on"},
+		{"DateStyle", "ISO, MDY"}, {"integer_datetimes", "on"}, {"TimeZone", "GMT"}, {"is_superuser", "off"},
 	} {
 		s.pg.Send(&pgproto3.ParameterStatus{Name: p[0], Value: p[1]})
 	}
-	key := make([]byte, 8)
-	_, _ = rand.Read(key) // never fails; nothing on the console can be cancelled
-	s.pg.Send(&pgproto3.BackendKeyData{ProcessID: binary.BigEndian.Uint32(key) >> 1, SecretKey: key[4:]})
+	s.pg.Send(&pgproto3.BackendKeyData{ProcessID: s.pid(), SecretKey: s.key[4:]})
 	s.ready()
 }
 
 func (s *session) ready() { s.pg.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'}) }
 
-func (s *session) fail(code, message, hint string) {
-	s.pg.Send(&pgproto3.ErrorResponse{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: code, Message: message, Hint: hint})
+func (s *session) fail(e *commandError) {
+	s.pg.Send(&pgproto3.ErrorResponse{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: e.code, Message: e.message, Hint: e.hint})
+}
+
+func (s *session) notice(message, detail string) {
+	s.pg.Send(&pgproto3.NoticeResponse{Severity: "NOTICE", SeverityUnlocalized: "NOTICE", Code: "00000", Message: message, Detail: detail})
 }
 
 func (s *session) handle(m pgproto3.FrontendMessage) {
@@ -111,13 +165,10 @@ func (s *session) handle(m pgproto3.FrontendMessage) {
 		return
 	}
 	if err := s.extended(m); err != nil {
-		s.fail(err.code, err.message, err.hint)
+		s.fail(err)
 		s.skipping = true
 	}
 }
-
-// commandError is an error that an operator gets.
-type commandError struct{ code, message, hint string }
 
 // query answers a Query, which may hold several statements.
 func (s *session) query(text string) {
@@ -126,193 +177,100 @@ func (s *session) query(text string) {
 		s.pg.Send(&pgproto3.EmptyQueryResponse{})
 	}
 	for _, part := range parts {
-		st, e := parse(part)
+		st, e := parse(part, s.dialect, s.operator)
 		if e == nil {
-			s.describeRows(st, nil)
-			e = s.execute(&portal{st, nil})
+			e = s.execute(&portal{st, nil}, true)
 		}
 		if e != nil {
-			s.fail(e.code, e.message, e.hint)
+			s.fail(e)
 			return
 		}
 	}
 }
 
-// parse finds out what a single statement is.
-func parse(text string) (*statement, *commandError) {
-	cmd, tag, rest := find(text)
-	if cmd == nil {
-		hint := "Known are " + known() + "."
-		if s := suggest(text); s != "" {
-			hint = "Did you mean " + s + "?"
-		}
-		// pgcli depends on this SQLSTATE.
-		return nil, &commandError{"08P01", fmt.Sprintf("syntax error in admin command: %.100s", text), hint}
-	}
-	st := &statement{cmd: cmd, tag: tag}
-	if cmd.run == nil {
-		return st, nil
-	}
-	if rest != "" && cmd.Select == nil {
-		return nil, &commandError{"08P01", fmt.Sprintf("syntax error in admin command: nothing can stand behind %s", cmd.Names[0]), ""}
-	}
-	columns, unknown := cmd.selectColumns(rest)
-	if unknown != "" {
-		return nil, &commandError{"42703", fmt.Sprintf("column %q does not exist", unknown), ""}
-	}
-	st.columns = columns
-	return st, nil
-}
-
-// extended answers a message of the extended protocol.
-func (s *session) extended(m pgproto3.FrontendMessage) *commandError {
-	switch m := m.(type) {
-	case *pgproto3.Parse:
-		return s.parse(m)
-	case *pgproto3.Bind:
-		return s.bind(m)
-	case *pgproto3.Describe:
-		return s.describe(m)
-	case *pgproto3.Execute:
-		p := s.portals[m.Portal]
-		if p == nil {
-			return &commandError{"34000", fmt.Sprintf("portal %q does not exist", m.Portal), ""}
-		}
-		return s.execute(p)
-	case *pgproto3.Close:
-		if m.ObjectType == 'S' {
-			delete(s.statements, m.Name)
-		} else {
-			delete(s.portals, m.Name)
-		}
-		s.pg.Send(&pgproto3.CloseComplete{})
-		return nil
-	case *pgproto3.Flush:
-		return nil
-	}
-	return &commandError{"0A000", fmt.Sprintf("the console does not take messages of type %T", m), ""}
-}
-
-func (s *session) parse(m *pgproto3.Parse) *commandError {
-	parts := split(m.Query)
-	if len(parts) > 1 {
-		return &commandError{"42601", "cannot insert multiple commands into a prepared statement", ""}
-	}
-	st := &statement{}
-	if len(parts) == 1 {
-		var e *commandError
-		if st, e = parse(parts[0]); e != nil {
-			return e
-		}
-	}
-	if len(s.statements) >= 1000 {
-		return &commandError{"54000", "too many prepared statements on the console (1000)", "Close some."}
-	}
-	s.statements[m.Name] = st
-	s.pg.Send(&pgproto3.ParseComplete{})
-	return nil
-}
-
-func (s *session) bind(m *pgproto3.Bind) *commandError {
-	st := s.statements[m.PreparedStatement]
-	if st == nil {
-		return &commandError{"26000", fmt.Sprintf("prepared statement %q does not exist", m.PreparedStatement), ""}
-	}
-	if len(m.Parameters) > 0 {
-		return &commandError{"08P01", "admin commands take no parameters", ""}
-	}
-	if len(s.portals) >= 1000 {
-		return &commandError{"54000", "too many portals on the console (1000)", "Close some."}
-	}
-	s.portals[m.DestinationPortal] = &portal{st, append([]int16(nil), m.ResultFormatCodes...)}
-	s.pg.Send(&pgproto3.BindComplete{})
-	return nil
-}
-
-func (s *session) describe(m *pgproto3.Describe) *commandError {
-	if m.ObjectType == 'S' {
-		st := s.statements[m.Name]
-		if st == nil {
-			return &commandError{"26000", fmt.Sprintf("prepared statement %q does not exist", m.Name), ""}
-		}
-		s.pg.Send(&pgproto3.ParameterDescription{})
-		if !s.describeRows(st, nil) {
-			s.pg.Send(&pgproto3.NoData{})
-		}
-		return nil
-	}
-	p := s.portals[m.Name]
-	if p == nil {
-		return &commandError{"34000", fmt.Sprintf("portal %q does not exist", m.Name), ""}
-	}
-	if !s.describeRows(p.statement, p.formats) {
-		s.pg.Send(&pgproto3.NoData{})
-	}
-	return nil
-}
-
-// describeRows sends a RowDescription; false if the statement has no rows.
-func (s *session) describeRows(st *statement, formats []int16) bool {
-	if st.cmd == nil || st.cmd.Columns == nil {
-		return false
-	}
-	d := &pgproto3.RowDescription{}
-	for n, i := range st.columns {
-		c := st.cmd.Columns[i]
-		d.Fields = append(d.Fields, pgproto3.FieldDescription{
-			Name: []byte(c.Name), DataTypeOID: c.OID, DataTypeSize: sizeOf(c.OID), TypeModifier: -1, Format: formatOf(formats, n),
-		})
-	}
-	s.pg.Send(d)
-	return true
-}
-
-func sizeOf(oid uint32) int16 {
-	switch oid {
-	case pgtype.Int8OID:
-		return 8
-	case pgtype.BoolOID:
-		return 1
-	}
-	return -1
-}
-
-// formatOf is the format of the nth column: none given means text, one given is for
-// all.
-func formatOf(formats []int16, n int) int16 {
-	switch {
-	case len(formats) == 1:
-		return formats[0]
-	case n < len(formats):
-		return formats[n]
-	}
-	return pgtype.TextFormatCode
-}
-
-// execute runs a statement and sends its rows and its CommandComplete.
-func (s *session) execute(p *portal) *commandError {
+// execute runs a statement and sends its rows and its CommandComplete; describe says to
+// send the columns before them.
+func (s *session) execute(p *portal, describe bool) *commandError {
 	if p.cmd == nil {
 		s.pg.Send(&pgproto3.EmptyQueryResponse{})
 		return nil
 	}
 	if p.cmd.run != nil {
-		rows, err := p.cmd.run(s.c)
+		rows, err := s.run(p.statement)
 		if err != nil {
-			return &commandError{"58000", err.Error(), ""}
+			return err
 		}
-		for _, r := range rows {
-			d := &pgproto3.DataRow{}
-			for n, i := range p.columns {
-				v, err := s.encode(r[i], p.cmd.Columns[i].OID, formatOf(p.formats, n))
-				if err != nil {
-					return &commandError{"22P03", err.Error(), ""}
-				}
-				d.Values = append(d.Values, v)
-			}
-			s.pg.Send(d)
+		if describe {
+			s.describeRows(p.statement, p.formats)
+		}
+		if err := s.sendRows(p, rows); err != nil {
+			return err
 		}
 	}
 	s.pg.Send(&pgproto3.CommandComplete{CommandTag: []byte(p.tag)})
+	return nil
+}
+
+// run makes the rows of a statement. The command may wait; that ends when the operator
+// leaves, or cancels.
+func (s *session) run(st *statement) ([][]*string, *commandError) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.setCancel(cancel)
+	stop := s.watch(cancel)
+	rows, err := st.cmd.run(&request{
+		Console: s.Console, ctx: ctx, args: st.args, dialect: s.dialect, notice: s.notice, name: st.name, operator: s.operator,
+	})
+	stop()
+	s.setCancel(nil)
+	cancel()
+	var e *commandError
+	switch {
+	case err == nil:
+		return rows, nil
+	case errors.As(err, &e):
+		return nil, e
+	}
+	return nil, &commandError{"58000", err.Error(), ""}
+}
+
+func (s *session) setCancel(cancel context.CancelFunc) {
+	s.cancelMu.Lock()
+	defer s.cancelMu.Unlock()
+	s.cancel = cancel
+}
+
+// watch calls left when the operator leaves. What else is said meanwhile is kept for
+// later. Its goroutine ends with stop.
+func (s *session) watch(left func()) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, err := s.in.Peek(1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			left()
+		}
+	}()
+	return func() {
+		_ = s.conn.SetReadDeadline(time.Unix(1, 0)) // fails if the connection is closed, and then Peek has ended
+		<-done
+		_ = s.conn.SetReadDeadline(time.Time{})
+	}
+}
+
+func (s *session) sendRows(p *portal, rows [][]*string) *commandError {
+	for _, r := range rows {
+		if p.filter != nil && !p.filter(r) {
+			continue
+		}
+		d := &pgproto3.DataRow{}
+		for n, i := range p.shown {
+			v, err := s.encode(r[i], p.cmd.Columns[i].OID, formatOf(p.formats, n))
+			if err != nil {
+				return &commandError{"22P03", err.Error(), ""}
+			}
+			d.Values = append(d.Values, v)
+		}
+		s.pg.Send(d)
+	}
 	return nil
 }
 
@@ -333,33 +291,4 @@ func (s *session) encode(v *string, oid uint32, format int16) ([]byte, error) {
 		return nil, fmt.Errorf("encoding %q: %w", *v, err)
 	}
 	return s.types.Encode(oid, format, value, []byte{})
-}
-
-// split returns the statements of a text, without comments and empty ones. Admin
-// commands have no strings in which a semicolon could stand.
-func split(text string) []string {
-	var out []string
-	for _, part := range strings.Split(stripComments(text), ";") {
-		if part = strings.TrimSpace(part); part != "" {
-			out = append(out, part)
-		}
-	}
-	return out
-}
-
-func stripComments(text string) string {
-	var b strings.Builder
-	for len(text) > 0 {
-		switch {
-		case strings.HasPrefix(text, "--"):
-			_, text, _ = strings.Cut(text, "\n")
-		case strings.HasPrefix(text, "/*"):
-			_, text, _ = strings.Cut(text, "*/")
-			b.WriteByte(' ')
-		default:
-			b.WriteByte(text[0])
-			text = text[1:]
-		}
-	}
-	return b.String()
 }

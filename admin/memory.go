@@ -30,26 +30,28 @@ var memoryColumns = numeric("buffer_reallocs", "buffer_reclaims", "buffer_bytes_
 const memoryDoc = " total_bytes is all that is kept for it now, itself included. No buffer is kept between requests, so there are no buffer_reallocs, buffer_reclaims and net_buffer_bytes."
 
 // memoryCommands are those about memory.
-var memoryCommands = []Command{
-	{
-		Names: []string{"SHOW MEMORY"}, Doc: "What the resident pages of the process are, as a tree; rss/unaccounted is what nothing explains.",
-		Columns: concat(text("name"), numeric("bytes", "limit", "items"), text("description")),
-		run:     (*Console).showMemory,
-	},
-	{
-		Names: []string{"SHOW SERVER MEMORY"}, Doc: "One line for each server: what is kept for it." + memoryDoc,
-		Columns: concat(bigint("pool_id"), text("database", "user", "addr"), numeric("port", "remote_pid"), memoryColumns),
-		run:     (*Console).showServerMemory,
-	},
-	{
-		Names: []string{"SHOW CLIENT MEMORY"}, Doc: "One line for each client: what is kept for it." + memoryDoc,
-		Columns: concat(bigint("client_id"), text("database", "user", "addr"), numeric("port"), memoryColumns),
-		run:     (*Console).showClientMemory,
-	},
+func memoryCommands() []Command {
+	return []Command{
+		{
+			Names: []string{"SHOW MEMORY"}, Doc: "What the resident pages of the process are, as a tree; rss/unaccounted is what nothing explains.",
+			Columns: concat(text("name"), numeric("bytes", "limit", "items"), text("description")),
+			Dialect: both, ReadOnly: true, run: showMemory,
+		},
+		{
+			Names: []string{"SHOW SERVER MEMORY"}, Doc: "One line for each server: what is kept for it." + memoryDoc,
+			Columns: concat(bigint("pool_id"), text("database", "user", "addr"), numeric("port", "remote_pid"), memoryColumns),
+			Dialect: both, ReadOnly: true, run: showServerMemory,
+		},
+		{
+			Names: []string{"SHOW CLIENT MEMORY"}, Doc: "One line for each client: what is kept for it." + memoryDoc,
+			Columns: concat(bigint("client_id"), text("database", "user", "addr"), numeric("port"), memoryColumns),
+			Dialect: both, ReadOnly: true, run: showClientMemory,
+		},
+	}
 }
 
-func (c *Console) showMemory() ([][]*string, error) {
-	account, err := c.src.Memory.MemoryAccount()
+func showMemory(r *request) ([][]*string, error) {
+	account, err := r.src.Memory.MemoryAccount()
 	if err != nil {
 		return nil, err
 	}
@@ -67,17 +69,17 @@ func (c *Console) showMemory() ([][]*string, error) {
 	return rows, nil
 }
 
-func (c *Console) showServerMemory() ([][]*string, error) {
+func showServerMemory(r *request) ([][]*string, error) {
 	var rows [][]*string
-	for _, m := range c.src.Memory.ServerMemory() {
+	for _, m := range r.src.Memory.ServerMemory() {
 		rows = append(rows, append(row(m.ID, m.Database, m.User, m.Addr, m.Port, uint64(m.PID)), m.values()...))
 	}
 	return rows, nil
 }
 
-func (c *Console) showClientMemory() ([][]*string, error) {
+func showClientMemory(r *request) ([][]*string, error) {
 	var rows [][]*string
-	for _, m := range c.src.Memory.ClientMemory() {
+	for _, m := range r.src.Memory.ClientMemory() {
 		rows = append(rows, append(row(m.ID, m.Database, m.User, m.Addr, m.Port), m.values()...))
 	}
 	return rows, nil

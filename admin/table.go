@@ -21,6 +21,7 @@ type Table struct {
 
 func text(names ...string) []Column    { return columns(pgtype.TextOID, names) }
 func numeric(names ...string) []Column { return columns(pgtype.NumericOID, names) }
+func integer(names ...string) []Column { return columns(pgtype.Int4OID, names) }
 func bigint(names ...string) []Column  { return columns(pgtype.Int8OID, names) }
 func boolean(names ...string) []Column { return columns(pgtype.BoolOID, names) }
 
@@ -89,3 +90,12 @@ type milliseconds time.Duration
 
 // letter is the type of a message.
 type letter byte
+
+// number reads a number.
+func number(s string) (float64, bool) {
+	n, err := strconv.ParseFloat(s, 64)
+	return n, err == nil
+}
+
+// trimmed writes a number with as few digits as it takes.
+func trimmed(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }

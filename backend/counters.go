@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"reflect"
 
 	"github.com/pgebb/pgebb/internal/wire"
 )
@@ -25,7 +26,34 @@ type Counters struct {
 	ForceClosed                                uint64 // servers that were closed while Postgres was at work
 	Lost                                       uint64 // servers whose connection ended without our doing
 	CheckoutTimeouts                           uint64
+	Logins                                     uint64 // of clients
+	ClientParses                               uint64 // Parse messages of clients, answered here or sent to Postgres
 	Evictions                                  uint64 // prepared statements that servers were told to close
+
+	// How long clients waited for a server, at each checkout; how long Postgres took for
+	// what it was asked, up to when all was answered; how long transactions took, logins of
+	// clients, and those connections to servers that were made.
+	WaitTimes, QueryTimes, TransactionTimes, LoginTimes, ConnectTimes Histogram
+}
+
+// Add adds other counters to these.
+func (c *Counters) Add(other *Counters) {
+	addUp(reflect.ValueOf(c).Elem(), reflect.ValueOf(other).Elem())
+}
+
+func addUp(sum, part reflect.Value) {
+	switch sum.Kind() {
+	case reflect.Struct:
+		for i := range sum.NumField() {
+			addUp(sum.Field(i), part.Field(i))
+		}
+	case reflect.Array:
+		for i := range sum.Len() {
+			addUp(sum.Index(i), part.Index(i))
+		}
+	default:
+		sum.SetUint(sum.Uint() + part.Uint())
+	}
 }
 
 // Totals count what one server did.
@@ -86,7 +114,10 @@ func count(b []byte) (n uint64) {
 // its answer; what is answered here is not sent.
 func (c *Counters) sent(op byte) {
 	switch op {
-	case wire.Parse, opParse, opInjected, opUnnamed, opRedefine:
+	case wire.Parse:
+		c.ParseMessages++
+		c.ClientParses++ // as the client has sent it
+	case opParse, opInjected, opUnnamed, opRedefine:
 		c.ParseMessages++
 	case wire.Bind, opBind:
 		c.BindMessages++

@@ -64,11 +64,11 @@ func TestRowsThatAClientCopiesInAreInserted(t *testing.T) {
 
 func TestMessagesAndErrorsAreCounted(t *testing.T) {
 	for script, want := range map[string]Counters{
-		">P >B >Dp >E >S <1 <2 <n <CSET <ZI": {Queries: 1, Transactions: 1, ParseMessages: 1, BindMessages: 1},
-		">P >B >E >B >E >C >S":               {ParseMessages: 1, BindMessages: 2, CloseMessages: 1},
+		">P >B >Dp >E >S <1 <2 <n <CSET <ZI": {Queries: 1, Transactions: 1, ParseMessages: 1, ClientParses: 1, BindMessages: 1},
+		">P >B >E >B >E >C >S":               {ParseMessages: 1, ClientParses: 1, BindMessages: 2, CloseMessages: 1},
 		">Q <E <ZI":                          {Queries: 1, Transactions: 1, Errors: 1},
 		">Q <CBEGIN <ZT >Q <E <ZE":           {Queries: 2, Errors: 1},
-		">P >B >E >S >P >S <E <ZI <E <ZI":    {Queries: 2, Transactions: 2, ParseMessages: 2, BindMessages: 1, Errors: 2},
+		">P >B >E >S >P >S <E <ZI <E <ZI":    {Queries: 2, Transactions: 2, ParseMessages: 2, ClientParses: 2, BindMessages: 1, Errors: 2},
 		// From the Query inside of a COPY on the count of answers is lost, but not that of errors.
 		">Q <G >d >Q <E <ZI <E <ZI": {Queries: 2, Transactions: 2, Errors: 2},
 	} {

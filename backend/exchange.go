@@ -78,7 +78,7 @@ func (e *exchange) message(s *Server, typ byte, body []byte) (forward bool, err 
 		if typ != wire.EmptyQueryResponse {
 			if typ == wire.ErrorResponse {
 				s.failed = true
-				s.countError()
+				s.countError(body)
 			}
 			return s.phase == phaseHeld, nil
 		}

@@ -79,6 +79,10 @@ func (s *Server) Settled() bool {
 		!s.copyIn && !s.copyBoth && !s.lost && s.exchange == nil && s.Pending() == 0
 }
 
+// Midway reports whether the client who holds the server has been given only a part of a
+// message.
+func (s *Server) Midway() bool { return s.left > 0 && !s.drop }
+
 // Working reports whether answers are outstanding that are sure to come.
 func (s *Server) Working() bool {
 	return s.ops.len() > s.doubtful || s.copyIn || s.exchange != nil || s.Pending() > 0
@@ -184,7 +188,7 @@ func (s *Server) answer(typ byte, body []byte) (forward bool, err error) {
 		}
 		s.stale(first, body)
 		renamed := s.renamedError(first, body)
-		s.failedAnswer(first)
+		s.failedAnswer(first, body)
 		if renamed != nil {
 			s.made = append(s.made, renamed...)
 			return false, nil
@@ -228,15 +232,16 @@ func (s *Server) command(tag []byte) {
 }
 
 // countError counts an ErrorResponse to a message of the client's.
-func (s *Server) countError() {
+func (s *Server) countError(body []byte) {
+	s.owner.Refused(wire.ErrorField(body, 'C'))
 	s.Totals.Errors++
 	s.Stats.Errors++
 	s.errors++
 }
 
 // failedAnswer follows an ErrorResponse.
-func (s *Server) failedAnswer(first byte) {
-	s.countError()
+func (s *Server) failedAnswer(first byte, body []byte) {
+	s.countError(body)
 	s.failed = true
 	s.copyBoth, s.deallocating = false, nil
 	if s.copyIn {
@@ -349,7 +354,7 @@ func (s *Server) answerUncounted(typ byte, body []byte) error {
 	case wire.CopyInResponse:
 		s.copyIn = true
 	case wire.ErrorResponse:
-		s.countError()
+		s.countError(body)
 		s.copyIn, s.failed = false, true
 	}
 	return nil

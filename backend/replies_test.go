@@ -23,8 +23,16 @@ func (h *holder) Restore(string, *cache.Statement) bool { return false }
 func (h *holder) UndefineAll()                          {}
 
 // held is a server in the hands of a client, without a connection.
+// nobody is an owner that counts errors.
+type nobody struct {
+	Owner
+	refused ErrorCodes
+}
+
+func (n *nobody) Refused(code []byte) { n.refused.Count(code) }
+
 func held() *Server {
-	s := &Server{phase: phaseHeld, client: &holder{}, status: wire.Idle, Stats: &Counters{}, Greeting: NewGreeting(nil)}
+	s := &Server{phase: phaseHeld, client: &holder{}, owner: &nobody{}, status: wire.Idle, Stats: &Counters{}, Greeting: NewGreeting(nil)}
 	s.ops.clear()
 	return s
 }

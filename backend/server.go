@@ -55,6 +55,9 @@ type Owner interface {
 	// Retiring says that an idle server is being closed and must not be handed
 	// out; it is lost a little later.
 	Retiring(s *Server)
+	// Refused is told the SQLSTATE of each ErrorResponse to a client. It is valid during
+	// the call only.
+	Refused(code []byte)
 	// Registry is where the statements of clients are interned.
 	Registry() *cache.Registry
 }

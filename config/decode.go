@@ -14,6 +14,8 @@ type decoder struct {
 	problems Problems
 	repeats  map[string]*repeat // of warnings, by file, key and text
 
+	origins map[string]string // where the value of a key comes from, by table and key; the default if it is not there
+
 	verify           TLSVerify  // of [general], once that is read
 	broken           bool       // a file could not be read, so much may be missing
 	databases, users []rawTable // what those of the configuration were made of
@@ -75,6 +77,7 @@ func (d *decoder) fill(kind table, raw rawTable, into any) {
 		case k.required:
 			d.problem(raw.place(), kind.name+"."+k.name, "", "the key is missing")
 		case kind.fromEnv && d.fromEnv(kind.name, field, k):
+			d.comesFrom(kind, k, k.variable())
 		default:
 			setDefault(field, k)
 		}
@@ -96,6 +99,7 @@ func (d *decoder) fromFile(kind table, raw rawTable, v reflect.Value, keys []key
 			continue
 		}
 		given[k.name] = true
+		d.comesFrom(kind, k, at.String())
 		value, field := raw.values[name], v.Field(k.index)
 		if err := setValue(field, value, k); err != nil {
 			s, _ := value.(string)
@@ -106,6 +110,17 @@ func (d *decoder) fromFile(kind table, raw rawTable, v reflect.Value, keys []key
 		d.judge(at, path, field, k)
 	}
 	return given
+}
+
+// comesFrom notes where the value of a key comes from, if there is only one such table.
+func (d *decoder) comesFrom(kind table, k key, source string) {
+	if kind.list {
+		return
+	}
+	if d.origins == nil {
+		d.origins = map[string]string{}
+	}
+	d.origins[kind.name+"."+k.name] = source
 }
 
 func find(keys []key, name string) (key, bool) {

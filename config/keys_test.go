@@ -177,7 +177,7 @@ func TestEnvironmentDetails(t *testing.T) {
 	if c.General.ConnectionRecovery != RollbackOnly || c.General.LoadBalancingStrategy != "round_robin" || c.General.PoolerMode != Statement || c.General.LogConnections {
 		t.Errorf("words of the environment are read as %+v", c.General)
 	}
-	if c.Admin != (Admin{Name: "admin", User: "admin", Password: "p"}) {
+	if !reflect.DeepEqual(c.Admin, Admin{Name: "admin", User: "admin", Password: "p"}) {
 		t.Errorf("the console is %+v", c.Admin)
 	}
 	_, problems := loadText(t, oneDatabase, oneUser, map[string]string{
@@ -193,10 +193,10 @@ func TestEnvironmentDetails(t *testing.T) {
 func TestAdmin(t *testing.T) {
 	const admin = "[admin]\nuser = 'a'\npassword = 'in pgdog.toml'\n"
 	c := mustLoad(t, admin, "[admin]\nname = 'console'\npassword = 'in users.toml'\n", map[string]string{"PGDOG_ADMIN_PASSWORD": "p"})
-	if c.Admin != (Admin{Name: "console", User: "admin", Password: "in users.toml"}) {
+	if !reflect.DeepEqual(c.Admin, Admin{Name: "console", User: "admin", Password: "in users.toml"}) {
 		t.Errorf("with two tables the console is %+v", c.Admin)
 	}
-	if c = mustLoad(t, admin, "", nil); c.Admin != (Admin{Name: "admin", User: "a", Password: "in pgdog.toml"}) {
+	if c = mustLoad(t, admin, "", nil); !reflect.DeepEqual(c.Admin, Admin{Name: "admin", User: "a", Password: "in pgdog.toml"}) {
 		t.Errorf("with one table the console is %+v", c.Admin)
 	}
 	first, second := mustLoad(t, "", "", nil).Admin.Password, mustLoad(t, "", "", nil).Admin.Password

@@ -43,6 +43,7 @@ func (d *decoder) config(main, users rawTable, databaseURLs []string) *Config {
 		d.lists(c, main, users)
 	}
 	d.mirroring()
+	c.origins = d.origins
 	c.index()
 	if !d.broken {
 		d.certificates(c, general)

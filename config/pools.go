@@ -73,6 +73,33 @@ func (c *Config) Login(user, database string) (Credential, bool) {
 	return cred, ok
 }
 
+// bouncerConsole is the database that the console of PgBouncer is at.
+const bouncerConsole = "pgbouncer"
+
+// IsConsole reports whether clients that name a database get the console: it is that of
+// [admin], or pgbouncer, where there is no real one.
+func (c *Config) IsConsole(database string) bool {
+	return database == c.Admin.Name || database == bouncerConsole && !c.HasDatabase(database)
+}
+
+// SpeaksBouncer reports whether the console at a database speaks as that of PgBouncer.
+func (c *Config) SpeaksBouncer(database string) bool {
+	return database == bouncerConsole && database != c.Admin.Name
+}
+
+// ConsoleLogin returns what the password of a user of the console is held to. Those of
+// stats_users have the one that users.toml gives them.
+func (c *Config) ConsoleLogin(user string) (Credential, bool) {
+	if user == c.Admin.User {
+		return Credential{Passwords: []string{c.Admin.Password}}, c.Admin.Password != ""
+	}
+	if !slices.Contains(c.Admin.StatsUsers, user) {
+		return Credential{}, false
+	}
+	cred, ok := c.anyLogin[user]
+	return cred, ok
+}
+
 // databases are those that an entry of users.toml covers, each once.
 func (u *User) databases(c *Config) []string {
 	names := append([]string{u.Database}, u.Databases...)

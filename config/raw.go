@@ -17,6 +17,13 @@ type place struct {
 	line int
 }
 
+func (p place) String() string {
+	if p.line == 0 {
+		return p.file
+	}
+	return fmt.Sprintf("%s:%d", p.file, p.line)
+}
+
 // rawTable is a table as it stands in a file.
 type rawTable struct {
 	file   string

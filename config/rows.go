@@ -11,35 +11,59 @@ import (
 )
 
 // Row is a line of SHOW CONFIG.
-type Row struct{ Name, Value string }
+type Row struct {
+	Name, Value, Default string
+	Source               string // "default", a file and its line, a variable, or SET
+	Reloadable           bool   // a reload changes it
+}
 
 // Rows returns the configuration as SHOW CONFIG shows it: the keys of [general] by
 // name, then those of [tcp] and [memory] with the table's name before theirs.
 func (c *Config) Rows() []Row {
-	rows := rowsOf("", reflect.ValueOf(c.General))
-	rows = append(rows, rowsOf("tcp_", reflect.ValueOf(c.TCP))...)
-	return append(rows, rowsOf("memory_", reflect.ValueOf(c.Memory))...)
+	rows := c.rowsOf("general", "", reflect.ValueOf(c.General))
+	rows = append(rows, c.rowsOf("tcp", "tcp_", reflect.ValueOf(c.TCP))...)
+	return append(rows, c.rowsOf("memory", "memory_", reflect.ValueOf(c.Memory))...)
 }
 
-func rowsOf(prefix string, table reflect.Value) []Row {
+func (c *Config) rowsOf(table, prefix string, values reflect.Value) []Row {
 	var rows []Row
-	for _, k := range keysOf(table.Type()) {
-		name, v := prefix+k.name, table.Field(k.index)
+	for _, k := range keysOf(values.Type()) {
+		if k.secret {
+			continue
+		}
+		v := values.Field(k.index)
 		def := reflect.New(v.Type()).Elem()
 		setDefault(def, k)
-		row := Row{name, show(v)}
-		switch {
-		case k.secret:
-			continue
-		case k.optional() && v.Equal(def):
-			row.Value = "default"
-		case v.Type() == durationType && showsUnit(name):
-			row.Value = showDuration(time.Duration(v.Int()))
+		row := Row{
+			Name: prefix + k.name, Value: showValue(prefix+k.name, v, def, k), Default: showValue(prefix+k.name, def, def, k),
+			Source: c.origins[table+"."+k.name], Reloadable: !k.restart && k.status == implemented,
+		}
+		if row.Source == "" {
+			row.Source = "default"
+		}
+		if table == "general" && c.isSet(k.name) {
+			row.Source = "SET"
 		}
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.Name, b.Name) })
 	return rows
+}
+
+// showValue is a value as SHOW CONFIG shows it. "default" is for a key that needs no
+// value and has none, as in PgDog.
+func showValue(name string, v, def reflect.Value, k key) string {
+	switch {
+	case v.Type() == durationType && time.Duration(v.Int()) == Off && !k.optional():
+		return "off"
+	case k.optional() && v.Equal(def):
+		return "default"
+	case v.Kind() == reflect.Int && v.Int() == math.MaxInt:
+		return "unlimited"
+	case v.Type() == durationType && showsUnit(name):
+		return showDuration(time.Duration(v.Int()))
+	}
+	return show(v)
 }
 
 // show prints a value as the files would have it.
@@ -70,7 +94,7 @@ func showsUnit(name string) bool {
 // showDuration prints a time in the largest unit that it is a whole number of.
 func showDuration(d time.Duration) string {
 	if d == Off {
-		return show(reflect.ValueOf(d)) + "ms"
+		return "off"
 	}
 	for _, u := range []struct {
 		unit time.Duration

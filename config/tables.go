@@ -14,6 +14,9 @@ type Config struct {
 	ClientTLS ClientTLS // of the files that General names
 	ServerTLS ServerTLS
 
+	origins  map[string]string // of the values of keys, by table and key
+	set      []setting         // what was set since, in the order of the keys
+	loaded   *Config           // as it was without that; nil if it is
 	pools    []Pool
 	byLogin  map[login]int // index into pools
 	logins   map[login]Credential
@@ -97,9 +100,10 @@ type User struct {
 
 // Admin is the [admin] table, in either file; that of users.toml wins.
 type Admin struct {
-	Name     string `toml:"name" default:"admin" status:"implemented" env:"-" doc:"database name of the console"`
-	User     string `toml:"user" default:"admin" status:"implemented" env:"-" doc:"who may use it"`
-	Password string `toml:"password" status:"implemented" env:"PGDOG_ADMIN_PASSWORD" secret:"yes" doc:"their password; without one it is a random one that nobody knows"`
+	Name       string   `toml:"name" default:"admin" status:"implemented" env:"-" doc:"database name of the console"`
+	User       string   `toml:"user" default:"admin" status:"implemented" env:"-" doc:"who may use it"`
+	Password   string   `toml:"password" status:"implemented" env:"PGDOG_ADMIN_PASSWORD" secret:"yes" doc:"their password; without one it is a random one that nobody knows"`
+	StatsUsers []string `toml:"stats_users" status:"implemented" own:"yes" env:"-" doc:"users of users.toml who may use SHOW on the console, with their own password"`
 }
 
 // TCP is the [tcp] table; it holds for both sides. TCP_NODELAY is always set.

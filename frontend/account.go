@@ -1,6 +1,8 @@
 package frontend
 
 import (
+	"time"
+
 	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/internal/wire"
 )
@@ -14,11 +16,15 @@ func (c *Client) waiting() { c.mark = c.Loop().Now() }
 // checkedOut stops it.
 func (c *Client) checkedOut(s *backend.Server) {
 	now := c.Loop().Now()
+	wait := time.Duration(0)
 	if c.state == stateWaiting {
-		c.totals.wait += now - c.mark
+		wait = now - c.mark
+		c.totals.wait += wait
 	}
-	if c.start == nil {
-		c.pool.Counters(c.Loop()).Checkouts++ // a login is none that the client asked for
+	if c.start == nil { // a login is none that the client asked for
+		counters := c.pool.Counters(c.Loop())
+		counters.Checkouts++
+		counters.WaitTimes.Observe(wait)
 	}
 	c.mark, c.began = now, now
 	c.queries = s.Totals.Queries
@@ -56,11 +62,13 @@ func (c *Client) account(s *backend.Server) {
 	}
 	c.busy = false
 	counters.QueryTime += uint64(now - c.mark)
+	counters.QueryTimes.Observe(now - c.mark)
 	c.totals.queryTime += now - c.mark
 	c.mark = now
 	if s.Status() == wire.Idle {
 		c.totals.transactions++
 		counters.TransactionTime += uint64(now - c.began)
+		counters.TransactionTimes.Observe(now - c.began)
 		c.totals.xactTime += now - c.began
 	}
 }

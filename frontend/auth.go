@@ -69,8 +69,8 @@ func (a *Authenticator) Authenticate(conn net.Conn, st *startup) error {
 	current := a.current.Load()
 	cred, known := current.cfg.Login(st.User, st.Database)
 	method := current.cfg.General.AuthType
-	if admin := current.cfg.Admin; st.Database == admin.Name {
-		cred, known = config.Credential{Passwords: []string{admin.Password}}, st.User == admin.User && admin.Password != ""
+	if current.cfg.IsConsole(st.Database) {
+		cred, known = current.cfg.ConsoleLogin(st.User)
 		if method == config.AuthTrust {
 			method = config.AuthScram // the console is never open to everybody
 		}

@@ -88,7 +88,7 @@ type Client struct {
 
 // totals are what SHOW CLIENTS tells of a client. Times in nanoseconds.
 type totals struct {
-	connected                 time.Duration // in loop.Now
+	connected                 time.Duration // when its connection was accepted, in loop.Now
 	queries, transactions     uint64
 	wait, queryTime, xactTime time.Duration
 	received, sent, errors    uint64

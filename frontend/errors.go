@@ -110,6 +110,17 @@ func errNotPermitted(user, database string) *Error {
 	}
 }
 
+// errDisabled is for a database that the operator takes out of service, in the words of
+// PgBouncer.
+func errDisabled(database string) *Error {
+	return &Error{Severity: severityFatal, Code: "55000", Message: fmt.Sprintf("database %q is disabled", database)}
+}
+
+// errKilled closes clients that the operator wants to be gone, in the words of Postgres.
+func errKilled() *Error {
+	return &Error{Severity: severityFatal, Code: "57P01", Message: "terminating connection due to administrator command"}
+}
+
 // errReplication is for a client that asks for a walsender.
 func errReplication() *Error {
 	return &Error{

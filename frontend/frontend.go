@@ -18,10 +18,14 @@ import (
 	"github.com/pgebb/pgebb/pool"
 )
 
-// Console serves the clients of the admin database, each in the goroutine of its
-// login, until they leave.
+// Console serves the clients of the databases that are the console's, each in the
+// goroutine of its login, until they leave.
 type Console interface {
-	Serve(conn net.Conn) error
+	// Serve gets a connection whose login is done up to AuthenticationOk. operator is
+	// false for a user who may only look.
+	Serve(conn net.Conn, database string, operator bool) error
+	// Cancel ends what the client with this key waits for.
+	Cancel(pid uint32, secret []byte)
 }
 
 // Classifier knows what a statement means.
@@ -79,6 +83,7 @@ type Frontend struct {
 	renaming    atomic.Bool // prepared statements have other names on servers
 	renamingSQL atomic.Bool // and so have those that are prepared by SQL
 	policy      atomic.Pointer[backend.StatementPolicy]
+	disabled    disabled       // databases that take no new clients
 	logins      sync.WaitGroup // goroutines that log in, or serve the console
 
 	mu        sync.Mutex
@@ -123,6 +128,7 @@ func (f *Frontend) serve(conn net.Conn) {
 		conn.Close()
 		return
 	}
+	accepted := loop.Now()
 	defer f.untrack(conn) // the one that it is now
 	cfg := f.cfg.Load()
 	if t := cfg.General.ClientLoginTimeout; t != config.Off {
@@ -151,8 +157,12 @@ func (f *Frontend) serve(conn net.Conn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
-	if st.Database == cfg.Admin.Name {
+	if cfg.IsConsole(st.Database) {
 		f.serveConsole(conn, st)
+		return
+	}
+	if f.disabled.has(st.Database) {
+		f.refuse(conn, st, errDisabled(st.Database))
 		return
 	}
 	p := f.registry.Find(st.User, st.Database)
@@ -164,12 +174,12 @@ func (f *Frontend) serve(conn net.Conn) {
 		f.refuse(conn, st, e)
 		return
 	}
-	f.handOver(conn, st, p)
+	f.handOver(conn, st, p, accepted)
 }
 
 func (f *Frontend) serveConsole(conn net.Conn, st *startup) {
 	defer conn.Close()
-	if err := f.console.Serve(conn); err != nil {
+	if err := f.console.Serve(conn, st.Database, st.User == f.cfg.Load().Admin.User); err != nil {
 		f.log.Info("console connection ended", "user", st.User, "error", err)
 	}
 }
@@ -193,8 +203,9 @@ func (f *Frontend) refuse(conn net.Conn, st *startup, err error) {
 	}
 }
 
-// handOver makes a logged-in connection a client on a loop. The pool counts it.
-func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
+// handOver makes a logged-in connection a client on a loop. accepted is when its connection
+// was, in loop.Now.
+func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool, accepted time.Duration) {
 	params, role, e := takeRole(st.Params)
 	if e != nil {
 		f.refuse(conn, st, e)
@@ -223,7 +234,7 @@ func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool) {
 		}
 		f.held[l.ID()].arrive(c)
 		c.waiter = pool.Waiter{Grantee: c, Loop: l}
-		c.totals.connected = l.Now()
+		c.totals.connected = accepted
 		c.begin(params)
 	})
 }
@@ -302,18 +313,7 @@ func (f *Frontend) Drain(ctx context.Context) (left int) {
 		}
 		c.releaseIfDone()
 	})
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		if left = f.keys.count(); left == 0 {
-			return 0
-		}
-		select {
-		case <-ctx.Done():
-			return left
-		case <-ticker.C:
-		}
-	}
+	return f.Await(ctx)
 }
 
 // CancelAll cancels what the clients that are left are doing.

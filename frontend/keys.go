@@ -126,6 +126,9 @@ func (k *keys) bytes() int64 {
 func (f *Frontend) cancel(pid uint32, secret []byte) {
 	c := f.keys.find(pid, secret)
 	if c == nil {
+		if f.console != nil {
+			f.console.Cancel(pid, secret)
+		}
 		return
 	}
 	l := c.Loop()

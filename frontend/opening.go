@@ -21,6 +21,7 @@ func (c *Client) begin(params []backend.Param) {
 		c.bye(errShutdown())
 		return
 	}
+	c.pool.Counters(c.Loop()).Logins++
 	if c.pool.Greeting() != nil {
 		if set, refused, ok := c.pool.Resolved.Get(params); ok {
 			c.params = set
@@ -74,6 +75,7 @@ func (c *Client) open(refused []backend.Refusal) {
 	b = wire.AppendBackendKeyData(b, c.key, c.f.keys.secret(c.key, c.id, c.minor))
 	c.state = stateIdle
 	c.mark = c.Loop().Now()
+	c.pool.Counters(c.Loop()).LoginTimes.Observe(c.mark - c.totals.connected)
 	c.write(appendReady(b))
 	c.Resume()
 }

@@ -67,7 +67,11 @@ func (c *Client) renamed(o *output, i int, typ byte, size int) (next int, failur
 	case wire.Query:
 		return c.renamedQuery(o, i, size, body)
 	case wire.Parse:
-		return c.renamedParse(o, i, size, body)
+		next, failure = c.renamedParse(o, i, size, body)
+		if next > i {
+			c.pool.Counters(c.Loop()).ClientParses++ // one that is passed on as it is, is counted as it is sent
+		}
+		return next, failure
 	case wire.Bind:
 		return c.renamedBind(o, i, size, body)
 	}

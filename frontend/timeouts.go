@@ -51,8 +51,7 @@ func (c *Client) checkTime(now time.Duration) {
 	case c.state != stateActive:
 	case c.server.Working():
 		if over(set.QueryTimeout) {
-			c.letGo(true) // the server is closed and its query cancelled
-			c.bye(errQueryTimeout(set.QueryTimeout))
+			c.expel(errQueryTimeout(set.QueryTimeout))
 		}
 	case over(set.ClientIdleInTransactionTimeout):
 		c.bye(errClientIdleInTransaction(set.ClientIdleInTransactionTimeout))

@@ -29,12 +29,15 @@ const (
 // growLocked says how many connections to make now, and counts them as under way, also
 // in the registry: one that is retired waits for all that were counted before.
 func (p *Pool) growLocked(now time.Duration) int {
-	if p.retired || now < p.retryAt {
+	if p.retired || p.held&heldPause != 0 || now < p.retryAt {
 		return 0
 	}
 	c := p.Settings()
-	wanted := max(p.waiting.n, c.MinSize-len(p.servers)) - p.connecting
-	if p.down.Load() && p.cluster.Split() {
+	wanted := c.MinSize - len(p.servers) - p.connecting
+	if p.held == 0 {
+		wanted = max(wanted, p.waiting.n-p.connecting)
+	}
+	if p.held == 0 && p.down.Load() && p.cluster.Split() {
 		wanted = max(wanted, 1-p.connecting) // to find out when it is back
 	}
 	if p.failures > 0 {
@@ -80,6 +83,9 @@ func (p *Pool) connect() {
 		counters.Connects++
 		counters.ConnectTime += uint64(time.Since(started))
 		counters.AuthAttempts += logins
+		if err == nil {
+			counters.ConnectTimes.Observe(time.Since(started))
+		}
 		p.connected(l, target, session, err)
 	})
 }

@@ -57,6 +57,8 @@ type Pool struct {
 	servers    map[*backend.Server]struct{} // all that live, idle or not
 	connecting int                          // dials and logins under way
 	retired    bool
+	held       hold          // 0 unless clients are made to wait
+	renewed    time.Duration // servers that were ready before are closed when free
 	lastError  error         // of the latest attempt to connect; nil after a success
 	failures   int           // attempts to connect that failed in a row
 	retryAt    time.Duration // no attempt before that
@@ -70,7 +72,7 @@ func newPool(r *Registry, c *Cluster, h *host, settings config.Pool) *Pool {
 	p := &Pool{
 		ID: r.lastID.Add(1), registry: r, cluster: c, host: h, Resolved: backend.NewResolved(),
 		counters: make([]backend.Counters, n), idle: make([][]*backend.Server, n),
-		servers: make(map[*backend.Server]struct{}),
+		servers: make(map[*backend.Server]struct{}), renewed: never,
 	}
 	p.settings.Store(&settings)
 	p.busy.Store(true)
@@ -106,7 +108,7 @@ func (p *Pool) Acquire(w *Waiter) (*backend.Server, error) {
 		p.mu.Unlock()
 		return nil, ErrRetired
 	}
-	if p.waiting.n == 0 {
+	if p.waiting.n == 0 && p.held == 0 {
 		if s := p.popLocked(w.Loop.ID()); s != nil {
 			p.mu.Unlock()
 			return s, nil
@@ -118,8 +120,11 @@ func (p *Pool) Acquire(w *Waiter) (*backend.Server, error) {
 	w.moved, w.here = false, now
 	p.waiting.push(w)
 	first := p.waiting.n == 1
-	moved := p.popOtherLocked()
+	var moved *backend.Server
 	dials := 0
+	if p.held == 0 {
+		moved = p.popOtherLocked()
+	}
 	if moved == nil {
 		dials = p.growLocked(now)
 	}
@@ -203,16 +208,16 @@ func (p *Pool) Freed(s *backend.Server) {
 	l := s.Loop()
 	now := l.Now()
 	p.mu.Lock()
-	if p.retired || now >= s.Expires || len(p.servers) > p.Settings().Size {
+	if p.retired || p.held&heldPause != 0 || now >= s.Expires || p.outdatedLocked(s) || len(p.servers) > p.Settings().Size {
 		p.mu.Unlock()
 		s.Retire()
 		return
 	}
 	w := p.waiting.first
 	switch {
-	case w == nil:
+	case w == nil || p.held != 0:
 		p.idle[l.ID()] = append(p.idle[l.ID()], s)
-		if p.busy.Load() {
+		if p.busy.Load() && p.held == 0 {
 			p.busy.Store(false)
 		}
 		p.mu.Unlock()
@@ -259,6 +264,9 @@ func (p *Pool) Lost(s *backend.Server, reason error) {
 		p.suspect(reason)
 	}
 }
+
+// Refused implements [backend.Owner].
+func (p *Pool) Refused(code []byte) { p.registry.errors.Count(code) }
 
 // Registry implements [backend.Owner].
 func (p *Pool) Registry() *cache.Registry { return p.registry.statements }

@@ -38,6 +38,7 @@ type Registry struct {
 	tcp        backend.TCPOptions
 	tls        atomic.Pointer[backend.TLS] // of servers to come
 	statements *cache.Registry             // prepared statements of all clients
+	errors     backend.ErrorCodes          // that Postgres has answered clients with
 	lastID     atomic.Uint64
 	ctx        context.Context // ends with Close
 	cancel     context.CancelFunc
@@ -53,6 +54,7 @@ type Registry struct {
 	clusters map[login]*Cluster
 	hosts    map[hostKey]*host
 	general  *config.General
+	holds    map[Scope]hold // for pools to come; guarded by mu
 }
 
 // NewRegistry starts the pools of a configuration, and one goroutine that looks
@@ -61,7 +63,7 @@ func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, 
 	r := &Registry{
 		loops: loops, log: log, tcp: tcp,
 		dialSlots: make(chan struct{}, maxConnectingAll), wake: make(chan struct{}, 1),
-		pools: make(map[key]*Pool), clusters: make(map[login]*Cluster), hosts: make(map[hostKey]*host), started: loop.Now(),
+		pools: make(map[key]*Pool), clusters: make(map[login]*Cluster), hosts: make(map[hostKey]*host), holds: make(map[Scope]hold), started: loop.Now(),
 		statements: cache.NewRegistry(StatementLimits(cfg)),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -69,6 +71,9 @@ func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, 
 	r.wg.Go(r.maintain)
 	return r
 }
+
+// Errors are how many errors Postgres has answered clients with, by SQLSTATE.
+func (r *Registry) Errors() map[string]uint64 { return r.errors.Counts() }
 
 // Registry is where the prepared statements of all clients are.
 func (r *Registry) Registry() *cache.Registry { return r.statements }
@@ -116,6 +121,7 @@ func (r *Registry) Update(cfg *config.Config) {
 		p := old[k]
 		if p == nil {
 			p = newPool(r, r.clusters[l], h, h.settingsOf(c))
+			p.held = r.holdsLocked(&c)
 		} else {
 			p.update(h.settingsOf(c))
 			delete(old, k)
@@ -226,12 +232,7 @@ func (p *Pool) update(c config.Pool) {
 		old.LockTimeout == c.LockTimeout && old.ReadOnly == c.ReadOnly && old.TLSVerify == c.TLSVerify {
 		return
 	}
-	p.eachServer(func(s *backend.Server) {
-		s.Expires = 0
-		if s.Idle() {
-			s.Retire()
-		}
-	})
+	p.renew()
 }
 
 // retire closes the pool: those who wait are told, servers close when free.
@@ -310,14 +311,14 @@ func (p *Pool) maintain(now time.Duration) (busy bool) {
 	var timedOut []*Waiter
 	var spare []*backend.Server
 	p.mu.Lock()
-	for w := p.waiting.first; w != nil && c.CheckoutTimeout != config.Off && now-w.since >= c.CheckoutTimeout; w = p.waiting.first {
+	for w := p.waiting.first; w != nil && p.held == 0 && c.CheckoutTimeout != config.Off && now-w.since >= c.CheckoutTimeout; w = p.waiting.first {
 		p.waiting.remove(w)
 		timedOut = append(timedOut, w)
 	}
 	timeout := &TimeoutError{Timeout: c.CheckoutTimeout, Size: c.Size, Last: p.lastError}
 	spare = p.spareLocked(c, now)
 	dials := p.growLocked(now)
-	busy = p.waiting.n > 0 || p.failures > 0 && p.retryAt-now < calmPeriod
+	busy = p.waiting.n > 0 && p.held == 0 || p.failures > 0 && p.retryAt-now < calmPeriod
 	p.mu.Unlock()
 	for _, w := range timedOut {
 		if l := w.Loop; !w.probe {

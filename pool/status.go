@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"reflect"
 	"time"
 
 	"github.com/pgebb/pgebb/backend"
@@ -15,6 +14,7 @@ type Status struct {
 	Idle, Total int           // servers
 	Connecting  int           // servers that are being connected
 	Failing     bool          // the latest attempt to connect has failed
+	Paused      bool          // by Pause or Maintain
 	Down        bool          // and there is no server
 	Role        string        // of the host, see [Pool.Role]
 	Ban         *Ban          // nil if the host is not banned
@@ -26,7 +26,7 @@ func (p *Pool) Status() Status {
 	defer p.mu.Unlock()
 	s := Status{
 		Waiting: p.waiting.n - p.waiting.probes, Total: len(p.servers), Connecting: p.connecting, Failing: p.failures > 0,
-		Down: p.down.Load(), Role: p.Role(), Ban: p.ban,
+		Down: p.down.Load(), Role: p.Role(), Ban: p.ban, Paused: p.held != 0,
 	}
 	if w := p.waiting.first; w != nil {
 		s.MaxWait = max(loop.Now()-w.since, 0)
@@ -41,14 +41,26 @@ func (p *Pool) Status() Status {
 // loop. It must not be called on a loop.
 func (r *Registry) Counters(p *Pool) backend.Counters {
 	var sum backend.Counters
-	total := reflect.ValueOf(&sum).Elem()
 	for _, l := range r.loops.Loops() {
-		var one backend.Counters
-		l.Call(func() { one = *p.Counters(l) })
-		part := reflect.ValueOf(one)
-		for i := range part.NumField() {
-			total.Field(i).SetUint(total.Field(i).Uint() + part.Field(i).Uint())
-		}
+		l.Call(func() { sum.Add(p.Counters(l)) })
 	}
 	return sum
+}
+
+// AllCounters returns the sums of the counters of all pools. It asks each loop once. It
+// must not be called on a loop.
+func (r *Registry) AllCounters() map[*Pool]*backend.Counters {
+	pools := r.Pools()
+	sums := make(map[*Pool]*backend.Counters, len(pools))
+	for _, p := range pools {
+		sums[p] = new(backend.Counters)
+	}
+	for _, l := range r.loops.Loops() {
+		l.Call(func() {
+			for p, sum := range sums {
+				sum.Add(p.Counters(l))
+			}
+		})
+	}
+	return sums
 }

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"net"
 	"time"
 
 	"github.com/pgebb/pgebb/admin"
 	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/frontend"
 	"github.com/pgebb/pgebb/internal/loop"
@@ -12,13 +16,29 @@ import (
 )
 
 // newConsole makes the console of the pooler, which gets what it shows from the
-// methods of this file.
+// methods of this file, and does what those of control.go do.
 func (p *pooler) newConsole() *admin.Console {
 	return admin.New(admin.Sources{
-		Pools: p, Clients: p, Servers: p, Stats: p, Lists: p, Config: p, Memory: p, Control: p, Version: version(),
+		Pools: p, Clients: p, Servers: p, Stats: p, Lists: p, Config: p, Memory: p, Health: p, Prepared: p, Databases: p, Users: p, Control: p,
+		Version: version(), Instance: p.instance,
 		StatsPeriod: func() time.Duration { return p.cfg.Load().General.StatsPeriod },
 	})
 }
+
+// operators serves those who log in to the console.
+type operators struct{ *pooler }
+
+// Serve implements [frontend.Console].
+func (o operators) Serve(conn net.Conn, database string, operator bool) error {
+	dialect := admin.PgDog
+	if o.cfg.Load().SpeaksBouncer(database) {
+		dialect = admin.PgBouncer
+	}
+	return o.console.Serve(conn, dialect, operator)
+}
+
+// Cancel implements [frontend.Console].
+func (o operators) Cancel(pid uint32, secret []byte) { o.console.Cancel(pid, secret) }
 
 func place(c *config.Pool) admin.Place {
 	return admin.Place{Database: c.Database, User: c.User, Addr: c.Host, Port: c.Port, Role: c.Role}
@@ -26,24 +46,88 @@ func place(c *config.Pool) admin.Place {
 
 // Pools implements the console's source of SHOW POOLS.
 func (p *pooler) Pools() []admin.PoolRow {
-	inTransaction := map[uint64]int{}
+	inTransaction := map[*pool.Pool]int{}
 	p.registry.EachServer(func(pl *pool.Pool, s *backend.Server) {
 		if s.State() == backend.StateIdleInTransaction {
-			inTransaction[pl.ID]++
+			inTransaction[pl]++
 		}
 	})
+	clients := p.frontend.CountByLogin()
+	counters := p.registry.AllCounters()
 	var rows []admin.PoolRow
 	for _, pl := range p.registry.Pools() {
 		s, c := pl.Status(), pl.Settings()
-		n := p.registry.Counters(pl)
-		idleInXact := min(inTransaction[pl.ID], s.Total-s.Idle)
-		rows = append(rows, admin.PoolRow{
+		n := counters[pl]
+		if n == nil {
+			continue // it has just come
+		}
+		idleInXact := min(inTransaction[pl], s.Total-s.Idle)
+		row := admin.PoolRow{
 			ID: pl.ID, Place: place(c), Waiting: s.Waiting, Idle: s.Idle, Active: s.Total - s.Idle - idleInXact, IdleInXact: idleInXact,
-			Total: s.Total, MaxWait: s.MaxWait, Mode: c.Mode.String(), Healthy: !s.Failing,
+			Total: s.Total, Connecting: s.Connecting, MaxWait: s.MaxWait, Mode: c.Mode.String(), Paused: s.Paused,
+			Banned: s.Ban != nil, Healthy: !s.Failing,
 			Errors: n.ConnectFailures + n.Lost + n.CheckoutTimeouts, OutOfSync: n.OutOfSync, Reclosed: n.ForceClosed,
-			Resynced: n.Resynced, Online: true,
-		})
+			Resynced: n.Resynced, Online: true, Size: c.Size, MinSize: c.MinSize, ServerDatabase: c.ServerDatabase,
+			Clients: clients[pool.Scope{User: c.User, Database: c.Database}],
+		}
+		if c.ServerLifetime != config.Off {
+			row.ServerLifetime = c.ServerLifetime
+		}
+		if c.ServerUser != c.User {
+			row.ServerUser = c.ServerUser
+		}
+		rows = append(rows, row)
 	}
+	return rows
+}
+
+// Databases implements the console's source of SHOW DATABASES.
+func (p *pooler) Databases() []admin.DatabaseRow {
+	cfg := p.cfg.Load()
+	byHost := map[string]*admin.DatabaseRow{}
+	var rows []*admin.DatabaseRow
+	key := func(name, host string, port int) string { return fmt.Sprintf("%s\x00%s\x00%d", name, host, port) }
+	for _, db := range cfg.Databases {
+		row := &admin.DatabaseRow{
+			Name: db.Name, Host: db.Host, Port: db.Port, ServerDatabase: cmp.Or(db.DatabaseName, db.Name), ForceUser: db.User,
+			Size: cfg.General.DefaultPoolSize, MinSize: cfg.General.MinPoolSize, Disabled: p.frontend.Disabled(db.Name),
+		}
+		if db.PoolerMode != nil {
+			row.Mode = db.PoolerMode.String()
+		}
+		rows = append(rows, row)
+		byHost[key(db.Name, db.Host, db.Port)] = row
+	}
+	for _, pl := range p.Pools() {
+		if row := byHost[key(pl.Database, pl.Addr, pl.Port)]; row != nil {
+			row.Servers += pl.Total
+			row.Clients += pl.Clients
+			row.Size, row.MinSize, row.Lifetime = pl.Size, pl.MinSize, pl.ServerLifetime
+			row.Paused = row.Paused || pl.Paused
+		}
+	}
+	var out []admin.DatabaseRow
+	for _, row := range rows {
+		out = append(out, *row)
+	}
+	return out
+}
+
+// Users implements the console's source of SHOW USERS.
+func (p *pooler) Users() []string {
+	var names []string
+	for _, u := range p.cfg.Load().Users {
+		names = append(names, u.Name)
+	}
+	return names
+}
+
+// Prepared implements the console's source of SHOW PREPARED.
+func (p *pooler) Prepared() []admin.PreparedRow {
+	var rows []admin.PreparedRow
+	p.registry.Registry().Each(func(i cache.Info) {
+		rows = append(rows, admin.PreparedRow{Name: backend.StatementName(i.ID), Statement: i.Text, UsedBy: i.UsedBy, Bytes: i.Bytes})
+	})
 	return rows
 }
 
@@ -72,7 +156,7 @@ func (p *pooler) Servers() []admin.ServerRow {
 			Connected: loop.Time(s.Born), Request: loop.Time(s.Since), PID: s.PID, ClientID: s.Holder(),
 			Transactions: s.Totals.Transactions, Queries: s.Totals.Queries, Rollbacks: s.Totals.Rollbacks, Errors: s.Totals.Errors,
 			Received: s.Totals.Received, Sent: s.Totals.Sent, LastSent: s.Totals.LastSent, LastReceived: s.Totals.LastReceived,
-			ApplicationName: name, PreparedStatements: s.Statements(),
+			ApplicationName: name, PreparedStatements: s.Statements(), CloseNeeded: pl.Outdated(s),
 		})
 	})
 	return rows
@@ -81,8 +165,12 @@ func (p *pooler) Servers() []admin.ServerRow {
 // Stats implements the console's source of SHOW STATS.
 func (p *pooler) Stats() []admin.StatsRow {
 	var rows []admin.StatsRow
+	counters := p.registry.AllCounters()
 	for _, pl := range p.registry.Pools() {
-		n := p.registry.Counters(pl)
+		n := counters[pl]
+		if n == nil {
+			continue // it has just come
+		}
 		rows = append(rows, admin.StatsRow{ID: pl.ID, Place: place(pl.Settings()), Total: admin.Counters{
 			Transactions: n.Transactions, Queries: n.Queries, Assignments: n.Checkouts, Received: n.Received, Sent: n.Sent,
 			TransactionTime: time.Duration(n.TransactionTime), IdleTransactionTime: time.Duration(n.IdleTransactionTime),
@@ -91,6 +179,7 @@ func (p *pooler) Stats() []admin.StatsRow {
 			Errors: n.Errors, Cleaned: n.Cleaned, Rollbacks: n.Rollbacks, ConnectTime: time.Duration(n.ConnectTime), Connects: n.Connects,
 			Reads: n.Reads, Writes: n.Writes, AuthAttempts: n.AuthAttempts,
 			RowsInserted: n.RowsInserted, RowsUpdated: n.RowsUpdated, RowsDeleted: n.RowsDeleted,
+			ClientParses: n.ClientParses, Logins: n.Logins,
 		}})
 	}
 	return rows
@@ -102,8 +191,11 @@ func (p *pooler) Lists() admin.Lists {
 	l := admin.Lists{Databases: len(cfg.Databases), Users: len(cfg.Users), UsedClients: p.frontend.Count()}
 	for _, pl := range p.registry.Pools() {
 		l.Pools++
-		l.UsedServers += pl.Status().Total
+		status := pl.Status()
+		l.UsedServers += status.Total
+		l.FreeServers += status.Idle
 	}
+	l.LoginClients = p.frontend.LoggingIn()
 	return l
 }
 
@@ -116,4 +208,4 @@ func (p *pooler) Settings() []admin.Setting {
 	return out
 }
 
-var _ frontend.Console = (*admin.Console)(nil)
+var _ frontend.Console = operators{}

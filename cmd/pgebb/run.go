@@ -37,7 +37,8 @@ type pooler struct {
 	started    time.Time
 
 	reloading sync.Mutex
-	shutdown  chan struct{} // asked for by the console; one place
+	shutdown  chan admin.Shutdown // asked for by the console; one place
+	instance  string              // names the process among others; constant
 }
 
 // run accepts clients until a signal or the console ends it.
@@ -55,7 +56,7 @@ func run(src config.Source, stderr io.Writer) int {
 	memory.LimitArenas(mallocArenas)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	p := &pooler{src: src, log: log, shutdown: make(chan struct{}, 1), started: time.Now()}
+	p := &pooler{src: src, log: log, shutdown: make(chan admin.Shutdown, 1), started: time.Now(), instance: instance()}
 	if err := p.start(cfg); err != nil {
 		log.Error("pgebb cannot start", "error", err)
 		return exitFailed
@@ -83,7 +84,7 @@ func (p *pooler) start(cfg *config.Config) error {
 	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
 	p.console = p.newConsole()
 	p.frontend = frontend.New(cfg, frontend.Options{
-		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: p.console,
+		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: operators{p},
 	})
 	p.registerHolders()
 	return p.frontend.Listen()
@@ -97,75 +98,63 @@ func (p *pooler) serve(signals <-chan os.Signal) int {
 		case s := <-signals:
 			switch s {
 			case syscall.SIGHUP:
-				if err := p.Reload(); err != nil {
-					p.log.Error("reload failed; nothing has changed", "error", err)
-				}
+				_, _ = p.Reload() // it is logged
 			case syscall.SIGTERM:
 				p.log.Info("exiting at once", "signal", s.String())
+				p.frontend.Dismiss(farewell)
 				return exitOK
 			default:
-				return p.drain(signals)
+				return p.drain(signals, p.frontend.Drain)
 			}
-		case <-p.shutdown:
-			return p.drain(signals)
+		case how := <-p.shutdown:
+			switch how {
+			case admin.ShutdownNow:
+				p.log.Info("exiting at once", "by", "SHUTDOWN")
+				p.frontend.Dismiss(farewell)
+				return exitOK
+			case admin.ShutdownClients:
+				p.log.Info("waiting for all clients to leave")
+				return p.wait(signals)
+			default:
+				return p.drain(signals, p.frontend.Drain)
+			}
 		}
 	}
 }
 
-// Reload reads the configuration again. If it is refused, nothing changes.
-func (p *pooler) Reload() error {
-	p.reloading.Lock()
-	defer p.reloading.Unlock()
-	cfg, problems := config.Load(p.src)
-	if err := problems.Err(); err != nil {
-		return err
-	}
-	for _, problem := range problems {
-		p.log.Warn(problem.String())
-	}
-	old := p.cfg.Swap(cfg)
-	change := config.Diff(old, cfg)
-	if len(change.Restart) > 0 {
-		p.log.Warn("these keys change at a restart only", "keys", change.Restart)
-	}
-	p.registry.Update(cfg)
-	p.frontend.Update(cfg)
-	p.log.Info("configuration reloaded", "pools", len(cfg.Pools()), "new", len(change.New), "changed", len(change.Changed), "gone", len(change.Gone))
-	return nil
-}
-
-// Shutdown asks for a graceful shutdown.
-func (p *pooler) Shutdown() {
-	select {
-	case p.shutdown <- struct{}{}:
-	default:
-	}
-}
+// farewell bounds what telling clients goodbye may take when pgebb exits at once.
+const farewell = 200 * time.Millisecond
 
 // drain lets clients finish, for as long as shutdown_timeout says; then what is
 // still running is cancelled if shutdown_termination_timeout is set. SIGTERM, or a
 // second SIGINT, ends the wait.
-func (p *pooler) drain(signals <-chan os.Signal) int {
+func (p *pooler) drain(signals <-chan os.Signal, finish func(context.Context) int) int {
 	g := &p.cfg.Load().General
 	p.log.Info("shutting down", "timeout", g.ShutdownTimeout.String())
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := untilSignal(signals)
 	defer cancel()
-	go func() {
-		for s := range signals {
-			if s != syscall.SIGHUP {
-				cancel()
-				return
-			}
-		}
-	}()
-	left := p.drainFor(ctx, g.ShutdownTimeout)
+	left := within(ctx, g.ShutdownTimeout, finish)
 	if left > 0 && g.ShutdownTerminationTimeout != config.Off && ctx.Err() == nil {
 		p.log.Warn("cancelling what is still running", "clients", left)
 		p.frontend.CancelAll()
-		left = p.drainFor(ctx, g.ShutdownTerminationTimeout)
+		left = within(ctx, g.ShutdownTerminationTimeout, finish)
 	}
+	return p.end(left)
+}
+
+// wait accepts nobody any more and ends when all clients have left, however long that
+// takes; SIGTERM or SIGINT end the wait.
+func (p *pooler) wait(signals <-chan os.Signal) int {
+	ctx, cancel := untilSignal(signals)
+	defer cancel()
+	return p.end(p.frontend.Await(ctx))
+}
+
+// end stops everything.
+func (p *pooler) end(left int) int {
 	if left > 0 {
 		p.log.Warn("clients were left at the end of the shutdown", "clients", left)
+		p.frontend.Dismiss(farewell)
 	}
 	p.frontend.Close()
 	closing, stop := context.WithTimeout(context.Background(), time.Second)
@@ -179,13 +168,33 @@ func (p *pooler) drain(signals <-chan os.Signal) int {
 	return exitOK
 }
 
-func (p *pooler) drainFor(ctx context.Context, d time.Duration) int {
+// untilSignal is a context that ends with the next signal but SIGHUP.
+func untilSignal(signals <-chan os.Signal) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer cancel()
+		for {
+			select {
+			case s := <-signals:
+				if s != syscall.SIGHUP {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, cancel
+}
+
+// within runs finish for d at most.
+func within(ctx context.Context, d time.Duration, finish func(context.Context) int) int {
 	if d == config.Off {
-		return p.frontend.Drain(ctx)
+		return finish(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	return p.frontend.Drain(ctx)
+	return finish(ctx)
 }
 
 // newLog makes the log that the configuration asks for.

@@ -28,7 +28,7 @@ func (b *rig) pgbench(s *system, protocol string) (sample, error) {
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin = strings.NewReader("SELECT 1;\n")
-	cmd.Env = append(os.Environ(), "PGPASSWORD="+b.password, "PGSSLMODE=disable")
+	cmd.Env = append(os.Environ(), "PGPASSWORD="+b.password, "PGSSLMODE="+b.sslmode(s))
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	cost, err := s.spending(cmd.Run)

@@ -32,6 +32,8 @@ type rig struct {
 	crowding                 sync.Mutex // held while idle clients connect
 	bouncerNames             bool       // PgBouncer carries prepared statements
 	auth                     string     // how clients log in to those that were started
+	tls                      bool       // they encrypt their connections
+	cert, key                string     // files of the certificate that they are shown
 }
 
 // system is a pooler under test, or Postgres.
@@ -72,6 +74,10 @@ func newRig(o options, progress io.Writer) (*rig, error) {
 	if b.pg, err = testpg.Start(); err != nil {
 		return nil, err
 	}
+	if err := b.certificate(); err != nil {
+		b.pg.Stop()
+		return nil, err
+	}
 	b.user, b.password, b.database = b.pg.User, b.pg.Password, "postgres"
 	b.direct = &system{name: "postgres", host: b.pg.Host, port: b.pg.Port, direct: true}
 	return b, nil
@@ -85,7 +91,7 @@ func raiseDescriptors(o options) error {
 		return fmt.Errorf("reading the limit of descriptors: %w", err)
 	}
 	const besides = 200 // descriptors that are no idle clients
-	if o.runs("idle") && limit.Max < uint64(2*o.clients+besides) {
+	if (o.runs("idle") || o.runs("tls-idle")) && limit.Max < uint64(2*o.clients+besides) {
 		return fmt.Errorf("twice %d idle clients need more descriptors than the %d that a process may have: raise the limit (ulimit -n) or have fewer clients (-idle)", o.clients, limit.Max)
 	}
 	limit.Cur = limit.Max
@@ -121,11 +127,15 @@ func (b *rig) prepare(sc scenario) error {
 	if b.o.auth != "" {
 		auth = b.o.auth
 	}
-	if b.pg == nil || auth == b.auth && !sc.fresh {
+	if b.pg == nil {
+		b.tls = sc.tls
+		return nil
+	}
+	if auth == b.auth && sc.tls == b.tls && len(b.systems) > 0 && !sc.fresh {
 		return nil
 	}
 	b.stopSystems()
-	b.auth = auth
+	b.auth, b.tls = auth, sc.tls
 	s, err := b.startPgebb()
 	if err != nil {
 		return err
@@ -143,7 +153,7 @@ func (b *rig) prepare(sc scenario) error {
 func (b *rig) startPgebb() (*system, error) {
 	p, err := testpg.StartPgebb(testpg.Options{
 		Binary:  b.o.binary,
-		General: fmt.Sprintf("default_pool_size = %d\nauth_type = %q\nlog_connections = false\nlog_disconnections = false\n", poolSize, b.auth),
+		General: fmt.Sprintf("default_pool_size = %d\nauth_type = %q\nlog_connections = false\nlog_disconnections = false\n", poolSize, b.auth) + b.pgebbTLS(),
 		Config:  fmt.Sprintf("[[databases]]\nname = %q\nhost = %q\nport = %d\n", b.database, b.pg.Host, b.pg.Port),
 		Users:   fmt.Sprintf("[[users]]\nname = %q\npassword = %q\ndatabase = %q\n", b.user, b.password, b.database),
 	})
@@ -192,7 +202,7 @@ log_connections = 0
 log_disconnections = 0
 log_stats = 0
 ignore_startup_parameters = extra_float_digits
-%s`, b.database, b.pg.Host, b.pg.Port, port, auth, users, poolSize, b.o.clients+1000, statements)
+%s`, b.database, b.pg.Host, b.pg.Port, port, auth, users, poolSize, b.o.clients+1000, statements+b.bouncerTLS())
 	if err := os.WriteFile(ini, text, 0o644); err != nil {
 		return "", fmt.Errorf("configuring pgbouncer: %w", err)
 	}
@@ -282,7 +292,7 @@ func unprivileged() (*syscall.SysProcAttr, error) {
 func (b *rig) login(s *system) frontendtest.Login {
 	return frontendtest.Login{
 		Network: "tcp", Address: net.JoinHostPort(s.host, strconv.Itoa(s.port)),
-		User: b.user, Password: b.password, Database: b.database,
+		User: b.user, Password: b.password, Database: b.database, TLS: b.clientTLS(s),
 	}
 }
 

@@ -17,6 +17,7 @@ type scenario struct {
 	measure     func(b *rig, s *system) (sample, error) // drives one system once
 	auth        string                                  // how clients log in unless -auth says so; empty for trust
 	fresh       bool                                    // poolers that have done nothing yet are measured in each round, all at once
+	tls         bool                                    // the connections of clients are encrypted
 	pooler      bool                                    // Postgres itself is not measured
 	named       bool                                    // it takes a pooler that carries prepared statements
 }

@@ -314,7 +314,7 @@ func testNoTLS(t *testing.T, p *testpg.Process) {
 	}
 }
 
-// sum is what Postgres's md5() says of a text.
+// md5Of is what Postgres's md5() says of a text.
 func md5Of(text string) string {
 	s := md5.Sum([]byte(text))
 	return hex.EncodeToString(s[:])
