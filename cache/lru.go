@@ -1,7 +1,8 @@
 // Package cache keeps things that may be forgotten: bounded in bytes, not in
 // numbers of entries, because entries differ in size by a factor of a thousand.
 //
-// [LRU] forgets what was used least recently. [Registry] holds the prepared statements of
+// [LRU] forgets what was used least recently, and [Trees] what was not used for a while as
+// well. [Registry] holds the prepared statements of
 // all clients, each once, and [Names] what one client calls them. [Table] is what they
 // are looked up in: it is never rebuilt, so that nothing ever takes long, and shrinks. It
 // does no I/O and starts no goroutine.

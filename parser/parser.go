@@ -1,12 +1,14 @@
-// Package parser knows what an SQL statement means for a pooler: which of its
-// properties decide where it may run and what it leaves behind.
+// Package parser knows what an SQL text means for a pooler: where it may run, and what it
+// may leave behind in its session.
 //
-// [Scanner] is the cheap look at the first words of a text; it costs nanoseconds
-// and cannot fail. It does no I/O and knows no connection.
+// [Judge] makes verdicts: from the words of a text where those are enough, from the parser
+// of Postgres (libpg_query, in C) where they are not. It keeps verdicts, and the trees that they come
+// from as the bytes of libpg_query, under the text without its constants. [Scanner] is a look at the first
+// words only. Nothing here does I/O or knows a connection.
 //
-// The caveat that bites: a scanner sees words, not meaning. It answers for the
-// first statement of a text only, and what it does not recognise may still do what
-// it was asked about; callers keep a second line of defence.
+// The caveat that bites: C code that runs out of stack ends the process. limits.go says
+// what keeps clients from that, crash_test.go that it does; a text beyond those limits is
+// judged by its words, on the safe side.
 package parser
 
 // Scanner recognises statements by their first words. The zero value is ready.

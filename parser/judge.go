@@ -1,0 +1,249 @@
+package parser
+
+import (
+	"bytes"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	libpgquery "github.com/pganalyze/pg_query_go/v6/parser"
+
+	"github.com/pgebb/pgebb/cache"
+	"github.com/pgebb/pgebb/internal/verdict"
+)
+
+const (
+	// inlineTokens is up to how many tokens a text is parsed where it is asked about: that
+	// takes a fraction of a millisecond. Whoever asks must not be held up for longer.
+	inlineTokens = 200
+
+	// parsers is how many texts are parsed at the same time besides, and queued how many
+	// may wait for it; more are judged by their words.
+	parsers = 1
+	queued  = 64
+
+	// maxBuffer is the largest buffer in bytes that is kept for the next text.
+	maxBuffer = 32 << 10
+)
+
+// Judge makes verdicts, and keeps them. It is safe for concurrent use.
+type Judge struct {
+	trees   *cache.Trees[verdict.Verdict]
+	slow    atomic.Int64  // ns; a parse that takes longer is reported
+	report  func(Parse)   // constant
+	slots   chan struct{} // of parses that run on their own
+	waiting atomic.Int32  // how many wait for a slot or have one
+	memos   memos
+	buffers sync.Pool // of *[]byte, for texts without their constants
+
+	parses  atomic.Uint64
+	taken   atomic.Int64 // ns
+	refused atomic.Uint64
+}
+
+// Parse is what is reported of a parse that took long.
+type Parse struct {
+	Text     string // without constants and comments, or empty if it may hold a secret
+	Tokens   int
+	Duration time.Duration
+}
+
+// Options are what a Judge is made of.
+type Options struct {
+	Limits cache.TreeLimits
+	// Slow is from when on a parse is reported to Report; 0 is never.
+	Slow   time.Duration
+	Report func(Parse)
+}
+
+// NewJudge makes a Judge. It starts no goroutine before it needs one.
+func NewJudge(o Options) *Judge {
+	j := &Judge{trees: cache.NewTrees[verdict.Verdict](o.Limits), report: o.Report, slots: make(chan struct{}, parsers)}
+	j.memos.seed = maphash.MakeSeed()
+	j.slow.Store(int64(o.Slow))
+	j.buffers.New = func() any { return new([]byte) }
+	return j
+}
+
+// SetLimits changes the limits of the cache, and when a parse is reported.
+func (j *Judge) SetLimits(limits cache.TreeLimits, slow time.Duration) {
+	j.slow.Store(int64(slow))
+	j.trees.SetLimits(limits)
+}
+
+// Cache is where verdicts and trees are kept.
+func (j *Judge) Cache() *cache.Trees[verdict.Verdict] { return j.trees }
+
+// Reset forgets everything that is kept.
+func (j *Judge) Reset() {
+	j.memos.reset()
+	j.trees.Reset()
+}
+
+// Stats are the figures of a Judge.
+type Stats struct {
+	Parses  uint64        // texts given to the parser
+	Taken   time.Duration // by all of them together
+	Refused uint64        // texts that were judged by their words, because they were too large, or too many at once
+}
+
+// Stats returns them.
+func (j *Judge) Stats() Stats {
+	return Stats{j.parses.Load(), time.Duration(j.taken.Load()), j.refused.Load()}
+}
+
+// Judge says what is known of an SQL text, which is not kept. If that takes long, ok is
+// false, and later is called with the verdict, in a goroutine of its own that ends then;
+// it is called at once if later is nil.
+func (j *Judge) Judge(sql []byte, needs verdict.Needs, later func(verdict.Verdict)) (v verdict.Verdict, ok bool) {
+	if len(sql) > memoText {
+		return j.look(sql, needs, later, 0)
+	}
+	sweep := j.trees.Swept()
+	m, place := j.memos.find(sql, needs, sweep)
+	if m != nil {
+		return m.v, true
+	}
+	v, ok = j.look(sql, needs, later, j.memos.hits(sql, place))
+	if ok {
+		j.memos.put(sql, needs, sweep, place, v)
+	}
+	return v, ok
+}
+
+// look looks through a text. hits is how often its verdict was asked for meanwhile.
+func (j *Judge) look(sql []byte, needs verdict.Needs, later func(verdict.Verdict), hits uint64) (v verdict.Verdict, ok bool) {
+	buffer := j.buffers.Get().(*[]byte)
+	f, key, hint := scan(sql, (*buffer)[:0], false)
+	v, ok = j.decide(question{sql, needs, later, hits}, f, key, hint)
+	if cap(key) <= maxBuffer {
+		*buffer = key[:0]
+	}
+	j.buffers.Put(buffer)
+	return v, ok
+}
+
+// question is what a Judge is asked.
+type question struct {
+	sql   []byte
+	needs verdict.Needs
+	later func(verdict.Verdict)
+	hits  uint64
+}
+
+// decide answers with what was found out by a scan if that is enough, and asks the cache
+// and the parser otherwise. key is valid during the call only.
+func (j *Judge) decide(q question, f facts, key []byte, hint role) (v verdict.Verdict, ok bool) {
+	words := hint.on(verdict.Verdict{Flags: f.flags})
+	if !f.needsParser(q.needs) {
+		return words, true
+	}
+	if f.verbatim {
+		_, key, _ = scan(q.sql, nil, true)
+	}
+	if v, ok := j.trees.Get(key, q.hits); ok {
+		return hint.on(v), true
+	}
+	if f.tokens > maxTokens || len(key) > maxText || f.depth > maxDepth() {
+		j.refused.Add(1)
+		words.Flags |= verdict.Unknown
+		return words, true
+	}
+	if f.tokens <= inlineTokens || q.later == nil {
+		return hint.on(j.parse(f, key)), true
+	}
+	if j.waiting.Add(1) > queued {
+		j.waiting.Add(-1)
+		j.refused.Add(1)
+		words.Flags |= verdict.Unknown
+		return words, true
+	}
+	go j.parseLater(f, bytes.Clone(key), hint, q.later)
+	return verdict.Verdict{}, false
+}
+
+// parseLater ends when it has parsed the text.
+func (j *Judge) parseLater(f facts, key []byte, hint role, later func(verdict.Verdict)) {
+	j.slots <- struct{}{}
+	v := hint.on(j.parse(f, key))
+	<-j.slots
+	j.waiting.Add(-1)
+	later(v)
+}
+
+// needsParser reports whether the words are not enough.
+func (f *facts) needsParser(needs verdict.Needs) bool {
+	switch {
+	case f.doubtful:
+		return false // the parser could read it in another way than Postgres
+	case needs&verdict.Tree != 0:
+		return f.tokens > 0
+	case needs&verdict.State != 0 && !f.exactState && f.flags&verdict.Session&^verdict.Lock != 0,
+		needs&verdict.Locks != 0 && !f.exactState && f.flags&verdict.Lock != 0,
+		needs&verdict.Routing != 0 && !f.exactWrite:
+		return true
+	}
+	return false
+}
+
+// on adds what comments have said.
+func (h role) on(v verdict.Verdict) verdict.Verdict {
+	switch h {
+	case primaryRole:
+		v.Flags |= verdict.Primary
+	case replicaRole:
+		v.Flags |= verdict.Replica
+	}
+	return v
+}
+
+// parse gives a text to the parser, and keeps what comes of it.
+func (j *Judge) parse(f facts, key []byte) verdict.Verdict {
+	start := time.Now()
+	v, tree := judge(f, string(key))
+	taken := time.Since(start)
+	j.parses.Add(1)
+	j.taken.Add(int64(taken))
+	if slow := j.slow.Load(); slow > 0 && taken >= time.Duration(slow) && j.report != nil {
+		p := Parse{Tokens: f.tokens, Duration: taken}
+		if !f.verbatim {
+			p.Text = string(key)
+		}
+		j.report(p)
+	}
+	more := int64(0)
+	for _, s := range v.Settings {
+		more += int64(len(s.Name) + len(s.Value) + settingSize)
+	}
+	j.trees.Put(key, v, more, tree)
+	return v
+}
+
+// settingSize is what a setting takes in bytes besides its texts.
+const settingSize = 48
+
+// judge parses a text that is within the limits, and puts what the parser says and what
+// the words said together.
+func judge(f facts, text string) (v verdict.Verdict, tree []byte) {
+	words := verdict.Verdict{Flags: f.flags}
+	tree, err := libpgquery.ParseToProtobuf(text)
+	if err != nil {
+		// It may be in the grammar of a newer Postgres.
+		words.Flags |= verdict.Unknown
+		return words, nil
+	}
+	r, err := read(tree)
+	if err != nil {
+		words.Flags |= verdict.Unknown
+		return words, nil
+	}
+	if f.exactWrite && f.exactState {
+		return words, tree
+	}
+	v = r.v
+	if r.body {
+		v.Flags |= f.flags & (verdict.Session | verdict.Unnamed | verdict.Discard)
+	}
+	return v, tree
+}

@@ -1,0 +1,72 @@
+package parser
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+
+	"github.com/pgebb/pgebb/internal/verdict"
+)
+
+const (
+	// memoSlots is how many texts are remembered as they are, and memoText how long they
+	// may be in bytes, so that all of it takes 1 MiB at the most.
+	memoSlots = 1 << 10
+	memoText  = 768
+)
+
+// memos remember verdicts by the very bytes of a text, so that one that comes again and
+// again need not be looked through. A text is remembered when it comes for the second
+// time in a row for its place, because most that differ in a constant come once. What is
+// remembered holds until the cache is swept, so that the cache learns what is in use.
+type memos struct {
+	seed  maphash.Seed
+	slots [memoSlots]atomic.Pointer[memo]
+	seen  [memoSlots]atomic.Uint32 // of the last text without a memo, part of its hash
+}
+
+// memo is one text. All but hits is constant.
+type memo struct {
+	text  string
+	needs verdict.Needs
+	sweep int64 // when the cache had been swept last
+	v     verdict.Verdict
+	hits  atomic.Uint32
+}
+
+// find returns the memo of a text, if there is one that holds; place is where to put one.
+func (m *memos) find(sql []byte, needs verdict.Needs, sweep int64) (found *memo, place uint64) {
+	place = maphash.Bytes(m.seed, sql)
+	found = m.slots[place%memoSlots].Load()
+	if found == nil || found.sweep != sweep || found.needs != needs || found.text != string(sql) {
+		return nil, place
+	}
+	found.hits.Add(1)
+	return found, place
+}
+
+// hits is how often a memo that holds no longer was used for a text since the cache was
+// told.
+func (m *memos) hits(sql []byte, place uint64) uint64 {
+	old := m.slots[place%memoSlots].Load()
+	if old == nil || old.text != string(sql) {
+		return 0
+	}
+	return uint64(old.hits.Swap(0))
+}
+
+// put remembers a verdict, if the text has come before.
+func (m *memos) put(sql []byte, needs verdict.Needs, sweep int64, place uint64, v verdict.Verdict) {
+	seen := &m.seen[place%memoSlots]
+	if part := uint32(place >> 32); seen.Swap(part) != part {
+		return
+	}
+	m.slots[place%memoSlots].Store(&memo{text: string(sql), needs: needs, sweep: sweep, v: v})
+}
+
+// reset forgets everything.
+func (m *memos) reset() {
+	for i := range m.slots {
+		m.slots[i].Store(nil)
+		m.seen[i].Store(0)
+	}
+}
