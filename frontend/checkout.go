@@ -13,7 +13,9 @@ import (
 // to be held until then. b is the request that the server is for.
 func (c *Client) checkout(b []byte) bool {
 	if cluster := c.pool.Cluster(); c.split || cluster.Split() {
-		c.route(cluster, b)
+		if !c.route(cluster, b) {
+			return false
+		}
 	}
 	s, err := c.pool.Acquire(&c.waiter)
 	if err != nil {

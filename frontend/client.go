@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/verdict"
 	"github.com/pgebb/pgebb/internal/wire"
 	"github.com/pgebb/pgebb/pool"
 )
@@ -58,8 +59,10 @@ type Client struct {
 	held   []byte            // input that cannot be dealt with yet; changed by hold
 	left   int               // bytes still to come of a message that is streamed past
 
-	prepared  *statements // nil if it has no prepared statements
-	collected []byte      // the start of a Parse that is read as a whole; nil if none is; changed by collecting
+	prepared  *statements           // nil if it has no prepared statements
+	onVerdict func(verdict.Verdict) // judged; nil before it is needed
+
+	collected []byte // the start of a Parse that is read as a whole; nil if none is; changed by collecting
 
 	id     uint64
 	key    uint32  // the process id that it was told, for cancel requests
@@ -80,6 +83,7 @@ type Client struct {
 	roams    bool        // its server is a replica's, because it was reading
 	dead     bool        // it cannot be written to; gone is about to be called
 	retries  uint8
+	asked    uint8 // how often a text of the request at hand was given to the parser
 
 	mark    time.Duration // when the present state of the transaction began
 	began   time.Duration // when the transaction began

@@ -56,7 +56,7 @@ type Options struct {
 	Registry   *pool.Registry
 	Console    Console
 	Classifier Classifier
-	Splitter   Splitter // nil if everything is to go to the primary that does not ask for another host
+	Judge      Judge
 	Log        *slog.Logger
 }
 
@@ -66,7 +66,7 @@ type Frontend struct {
 	registry   *pool.Registry // constant
 	console    Console        // constant
 	classifier Classifier     // constant
-	splitter   Splitter       // constant
+	judge      Judge          // constant
 	log        *slog.Logger   // constant
 	keys       *keys
 	auth       *Authenticator
@@ -78,6 +78,8 @@ type Frontend struct {
 	encryption atomic.Pointer[encryption] // nil if there is none
 	ids        atomic.Uint64              // of clients; never used twice
 	draining   atomic.Bool
+	// judges says that statements are read to find out which host they can go to.
+	judges atomic.Bool
 	// aggressive says that the first statement of a transaction decides on its host.
 	aggressive  atomic.Bool
 	renaming    atomic.Bool // prepared statements have other names on servers
@@ -94,7 +96,7 @@ type Frontend struct {
 // New makes a Frontend; it accepts nobody before Listen.
 func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
-		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, log: o.Log,
+		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, judge: o.Judge, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 	}
@@ -113,6 +115,8 @@ func (f *Frontend) Update(cfg *config.Config) {
 	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
 	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
+	mode := cfg.General.QueryParser
+	f.judges.Store(f.judge != nil && (mode == "on" || mode == "auto" || cfg.General.QueryParserEnabled))
 	f.aggressive.Store(cfg.General.ReadWriteStrategy == "aggressive")
 	f.policy.Store(statementPolicy(cfg))
 	period := sweepPeriod(cfg)

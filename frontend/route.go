@@ -2,8 +2,11 @@ package frontend
 
 import (
 	"bytes"
+	"strings"
 
+	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/verdict"
 	"github.com/pgebb/pgebb/internal/wire"
 	"github.com/pgebb/pgebb/pool"
 )
@@ -13,11 +16,11 @@ import (
 // a client that has sent a read to a replica and sends something else behind it, without
 // waiting for the answer, is not read on before it has the answer.
 
-// Splitter knows what a statement needs of a host.
-type Splitter interface {
-	// Access says what the statements of an SQL text need, which may be several. What is
-	// not understood needs the primary.
-	Access(sql []byte) pool.Access
+// Judge knows what an SQL text means.
+type Judge interface {
+	// Judge says what is known of a text, which is not kept. If that takes long, ok is
+	// false, and later is called with the verdict, in another goroutine.
+	Judge(sql []byte, needs verdict.Needs, later func(verdict.Verdict)) (v verdict.Verdict, ok bool)
 }
 
 const (
@@ -29,29 +32,55 @@ const (
 	// because the host depends on it. A statement that is larger goes to the primary.
 	routedWhole = 32 << 10
 
+	// maxAsked is how often a client waits for texts of one request to be parsed.
+	maxAsked = 4
+
 	// maxParsed is how many statements of a batch are remembered by name.
 	maxParsed = 8
 )
 
-// route chooses the pool for a request, of which b is what there is.
-func (c *Client) route(cluster *pool.Cluster, b []byte) {
+// route chooses the pool for a request, of which b is what there is; false if it is not
+// known yet what the request is.
+func (c *Client) route(cluster *pool.Cluster, b []byte) bool {
 	c.split, c.roams, c.waiter.Elsewhere = cluster.Split(), false, true
 	var p *pool.Pool
 	if c.start != nil {
 		p = cluster.Home()
 	} else {
-		need := c.need(b)
+		need, known := c.need(b)
+		if !known && c.asked < maxAsked {
+			c.asked++
+			c.state = stateWaiting
+			c.waiting()
+			return false
+		}
+		c.asked = 0
 		p = cluster.Choose(need)
 		c.waiter.Elsewhere = need != pool.Write
 		c.roams = c.waiter.Elsewhere && p != nil && p.Role() != config.Primary && c.pool.Settings().Mode != config.Session
 	}
 	if p == nil || p == c.pool {
-		return
+		return true
 	}
 	// What was read of the request was counted before it was known whose it is.
 	c.pool.Counters(c.Loop()).Received -= uint64(len(b))
 	p.Counters(c.Loop()).Received += uint64(len(b))
 	c.pool = p
+	return true
+}
+
+// judged is called in some goroutine when a text of the client's request, on which its host
+// depends, has been parsed. The verdict is kept where the next look finds it.
+func (c *Client) judged(verdict.Verdict) {
+	l := c.Loop()
+	if l == nil {
+		return // it is closed
+	}
+	l.Post(func() {
+		if c.state == stateWaiting && c.Loop() == l && c.asked > 0 {
+			c.elsewhere()
+		}
+	})
 }
 
 // awaited reports whether a message whose beginning is there is to be waited for to its
@@ -69,7 +98,10 @@ func (c *Client) leaves(typ byte, b []byte) bool {
 	default:
 		return false
 	}
-	if !c.server.Working() || !c.server.BetweenBatches() || c.need(b) != pool.Write {
+	if !c.server.Working() || !c.server.BetweenBatches() {
+		return false
+	}
+	if need, known := c.need(b); known && need != pool.Write {
 		return false
 	}
 	c.stalled = true
@@ -77,14 +109,15 @@ func (c *Client) leaves(typ byte, b []byte) bool {
 }
 
 // need is what a request needs of a host. Of the extended protocol it is looked at up to
-// its Sync: if that is not there yet, who knows what comes.
-func (c *Client) need(b []byte) pool.Access {
+// its Sync: if that is not there yet, who knows what comes. It is not known as long as a
+// text is being parsed.
+func (c *Client) need(b []byte) (need pool.Access, known bool) {
 	if c.pool.Settings().Mode == config.Session {
 		// What the session will need is not known, so only its own wish counts.
 		if c.role == pool.Replica {
-			return pool.Replica
+			return pool.Replica, true
 		}
-		return pool.Write
+		return pool.Write, true
 	}
 	r := request{c: c}
 	for len(b) >= wire.HeaderSize {
@@ -104,10 +137,10 @@ func (c *Client) need(b []byte) pool.Access {
 // request is what is known of a request.
 type request struct {
 	c       *Client
-	some    bool        // a statement was found
-	access  pool.Access // what the statements need that were found
-	hint    pool.Access // what the first statement's comment asks for, if hinted
-	hinted  bool
+	access  pool.Access       // what the statements need that were found
+	hint    pool.Access       // what the first comment asks for that asks for anything
+	begun   bool              // a statement was found
+	pending bool              // a statement is being parsed
 	names   [maxParsed][]byte // of the statements that the batch has parsed
 	parsed  int
 	unnamed bool // among them the one without a name
@@ -170,33 +203,88 @@ func (r *request) bound(name []byte, ok bool) {
 
 // statement takes in an SQL text.
 func (r *request) statement(sql []byte) {
-	if !r.some {
-		r.hint, r.hinted = roleHint(sql)
+	c := r.c
+	if !r.begun {
+		r.begun = true
 		if role, ok := setRole(sql); ok {
-			r.c.role = role
+			c.role = role
 		}
 	}
-	if s := r.c.f.splitter; s != nil {
-		r.add(s.Access(sql))
-	} else {
+	if !c.f.judges.Load() {
 		r.add(pool.Write)
+		return
 	}
+	if c.onVerdict == nil {
+		c.onVerdict = c.judged
+	}
+	v, ok := c.f.judge.Judge(sql, verdict.Routing, c.onVerdict)
+	if !ok {
+		r.pending = true
+		return
+	}
+	switch {
+	case r.hint != pool.Any:
+	case v.Has(verdict.Primary):
+		r.hint = pool.Write
+	case v.Has(verdict.Replica):
+		r.hint = pool.Replica
+	}
+	r.add(c.access(v, sql))
 }
 
+// notReads are the flags of what is not a read.
+const notReads = verdict.Write | verdict.Unknown | verdict.Session | verdict.Unlisten | verdict.Discard | verdict.Notify | verdict.Execute | verdict.Show
+
+// access is what a statement needs of a host.
+func (c *Client) access(v verdict.Verdict, sql []byte) pool.Access {
+	switch {
+	case v.Has(notReads):
+		return pool.Write
+	case v.Has(verdict.Begin):
+		return c.accessOfBegin(v, sql)
+	case v.Has(verdict.End | verdict.Savepoint):
+		return pool.Any // it belongs to a transaction that has begun
+	case c.serializable():
+		return pool.Write
+	}
+	return pool.Read
+}
+
+// accessOfBegin is what the beginning of a transaction needs.
+func (c *Client) accessOfBegin(v verdict.Verdict, sql []byte) pool.Access {
+	switch {
+	case v.Has(verdict.ReadWrite) || c.serializable() || bytes.Contains(bytes.ToLower(sql), []byte("serializable")):
+		return pool.Write
+	case v.Has(verdict.ReadOnly) || c.pool.Settings().ReadOnly:
+		return pool.Read
+	case c.f.aggressive.Load() && plainBegin(sql) != "":
+		return pool.Any
+	}
+	return pool.Write
+}
+
+// serializable reports whether the client's transactions are, without saying so: a replica
+// does not do that.
+func (c *Client) serializable() bool {
+	return c.params != (backend.Set{}) && strings.Contains(strings.ToLower(c.params.Key()), "default_transaction_isolation\x00serializable")
+}
+
+// add combines what two statements need.
 func (r *request) add(a pool.Access) {
-	r.some = true
 	if a == pool.Write || r.access == pool.Any {
 		r.access = a
 	}
 }
 
 // result is what all that was found needs; a wish is granted whatever that is.
-func (r *request) result() pool.Access {
+func (r *request) result() (need pool.Access, known bool) {
 	switch {
-	case r.hinted:
-		return r.hint
+	case r.hint != pool.Any:
+		return r.hint, true
+	case r.pending:
+		return pool.Write, false
 	case r.c.role != pool.Any:
-		return r.c.role
+		return r.c.role, true
 	}
-	return r.access
+	return r.access, true
 }

@@ -15,10 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pgebb/pgebb/admin"
+	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/frontend"
 	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/memory"
+	"github.com/pgebb/pgebb/parser"
 	"github.com/pgebb/pgebb/pool"
 )
 
@@ -34,6 +36,7 @@ type pooler struct {
 	ledger     memory.Ledger
 	accountant *memory.Accountant
 	reclaim    *memory.Reclaimer
+	judge      *parser.Judge
 	started    time.Time
 
 	reloading sync.Mutex
@@ -83,8 +86,11 @@ func (p *pooler) start(cfg *config.Config) error {
 	p.loops = loops
 	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
 	p.console = p.newConsole()
+	p.judge = parser.NewJudge(parser.Options{Limits: cache.TreeLimits{
+		Entries: cfg.General.QueryCacheLimit, Bytes: int64(cfg.General.QueryCacheMemoryLimit), Idle: cfg.General.QueryCacheIdleTimeout,
+	}})
 	p.frontend = frontend.New(cfg, frontend.Options{
-		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: operators{p},
+		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: operators{p}, Judge: p.judge,
 	})
 	p.registerHolders()
 	return p.frontend.Listen()

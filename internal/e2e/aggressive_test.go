@@ -12,7 +12,7 @@ import (
 // TestTheFirstStatementOfATransactionDecidesOnItsHost with read_write_strategy =
 // "aggressive", and the client sees nothing of it.
 func TestTheFirstStatementOfATransactionDecidesOnItsHost(t *testing.T) {
-	f := startFleet(t, "read_write_strategy = 'aggressive'\nmin_pool_size = 0\n", "primary", "replica")
+	f := startFleet(t, "read_write_strategy = 'aggressive'\nread_write_split = 'prefer_primary'\nmin_pool_size = 0\n", "primary", "replica")
 	c, plain := f.connect(), connect(t, direct(f.primary, f.database))
 	query(t, c, "CREATE TABLE t (x int)")
 	query(t, plain, "CREATE TEMPORARY TABLE t (x int)") // so that each has its own
