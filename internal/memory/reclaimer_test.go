@@ -19,9 +19,9 @@ func TestATrimIsDueWhenTheLoadHasEasedAndItIsWorthIt(t *testing.T) {
 		rounds []look // one a second
 		want   []bool
 	}{
-		"nothing to win":       {[]look{{}, {}, {}}, []bool{false, false, false}},
-		"free memory":          {[]look{slack, slack, slack}, []bool{false, true, false}},
-		"garbage":              {[]look{{Heap: Heap{Objects: 3 * mib, Live: mib}}, {Heap: Heap{Objects: 3 * mib, Live: mib}}}, []bool{false, true}},
+		"nothing to win": {[]look{{}, {}, {}}, []bool{false, false, false}},
+		"free memory":    {[]look{slack, slack, slack}, []bool{false, true, false}},
+		"garbage":        {[]look{{Heap: Heap{Objects: 3 * mib, Live: mib}}, {Heap: Heap{Objects: 3 * mib, Live: mib}}}, []bool{false, true}},
 		"while it falls": {
 			[]look{{Heap{Free: 90 * mib}, 100 * mib, 0}, {Heap{Free: 90 * mib}, 60 * mib, 0}, {Heap{Free: 90 * mib}, 20 * mib, 0}, {Heap{Free: 90 * mib}, 18 * mib, 0}}, []bool{false, false, false, true},
 		},
