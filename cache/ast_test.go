@@ -12,7 +12,6 @@ import (
 
 type told struct {
 	flags uint32
-	more  []string
 }
 
 func put(c *cache.Trees[told], key string, size int) {

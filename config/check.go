@@ -30,6 +30,15 @@ func (d *decoder) checkGeneral(c *Config, raw rawTable) {
 	}
 }
 
+// leastMemory is what the process needs in bytes when it has hardly anything to do, twice.
+const leastMemory = 32 << 20
+
+func (d *decoder) checkMemory(c *Config, raw rawTable) {
+	if n := c.Memory.Limit; n > 0 && n < leastMemory {
+		d.problem(raw.placeOf("limit"), "memory.limit", "", "%d bytes are too few to work with: it must be at least %d; 0 is no limit", n, leastMemory)
+	}
+}
+
 func (d *decoder) checkDatabases(c *Config) {
 	for i := range c.Databases {
 		db, at := &c.Databases[i], d.databases[i].place()

@@ -118,7 +118,7 @@ func TestRefusals(t *testing.T) {
 		{"[general]\nquery_log_stdout = true", "", "pgdog.toml:2: general.query_log_stdout: this is not implemented yet, and to ignore it would mislead: remove it or set it to false"},
 		{"[general]\ntwo_phase_commit = true", "", "pgdog.toml:2: general.two_phase_commit: this is not supported, and to ignore it would mislead: remove it or set it to false"},
 		{"[general]\ntwo_phase_commit_auto = true", "", "pgdog.toml:2: general.two_phase_commit_auto: this is not supported, and to ignore it would mislead: remove it"},
-		{"[memory]\nlimit = 5", "", "pgdog.toml:2: memory.limit: this is not implemented yet, and to ignore it would mislead: remove it or set it to 0"},
+		{"[memory]\nlimit = 5", "", "pgdog.toml:2: memory.limit: 5 bytes are too few to work with: it must be at least 33554432; 0 is no limit"},
 		{"[rewrite]\nenabled = true", "", "pgdog.toml:2: rewrite.enabled: this is not supported, and to ignore it would mislead: remove it or set it to false"},
 		{oneDatabase + "shard = 1", "", "pgdog.toml:4: databases.shard: this is not supported, and to ignore it would mislead: remove it or set it to 0"},
 		{oneDatabase + "resharding_only = true", "", "pgdog.toml:4: databases.resharding_only: this is not supported, and to ignore it would mislead: remove it or set it to false"},

@@ -121,7 +121,7 @@ type Memory struct {
 	NetBuffer            int           `toml:"net_buffer" default:"4096" unit:"bytes" status:"ignored" doc:"size of a buffer that PgDog has for each connection; pgebb has none"`
 	MessageBuffer        int           `toml:"message_buffer" default:"4096" unit:"bytes" status:"ignored" doc:"size of a buffer that PgDog has for each connection; pgebb has none"`
 	StackSize            int           `toml:"stack_size" default:"2097152" unit:"bytes" status:"ignored" doc:"size of the stacks of threads; those of Go grow as they must"`
-	Limit                int           `toml:"limit" default:"0" unit:"bytes" status:"refused" planned:"yes" own:"yes" doc:"most bytes that the process may use; 0 is no limit"`
+	Limit                int           `toml:"limit" default:"0" unit:"bytes" status:"implemented" own:"yes" restart:"yes" doc:"most bytes that the process is to use; 0 is the limit of its control group, if that has one"`
 	TrimThreshold        int           `toml:"trim_threshold" default:"262144" unit:"bytes" status:"implemented" own:"yes" restart:"yes" doc:"how many bytes must be free before they are given back to the system, and at least a sixteenth of what is held"`
 	TrimInterval         time.Duration `toml:"trim_interval" default:"5000" unit:"ms" min:"1" status:"implemented" own:"yes" restart:"yes" doc:"least time between two times that memory is given back"`
 	TransparentHugePages bool          `toml:"transparent_huge_pages" default:"false" status:"implemented" own:"yes" restart:"yes" doc:"let the system use huge pages for the process; they save a little time and can keep a lot of memory"`

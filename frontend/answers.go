@@ -78,7 +78,7 @@ func (c *Client) releaseIfDone() {
 	if c.pool.Settings().Mode == config.Session {
 		return
 	}
-	c.server, c.deferred = nil, false
+	c.server, c.begun = nil, false
 	c.state = stateIdle
 	s.Release(false)
 	c.Resume()

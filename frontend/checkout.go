@@ -13,9 +13,7 @@ import (
 // to be held until then. b is the request that the server is for.
 func (c *Client) checkout(b []byte) bool {
 	if cluster := c.pool.Cluster(); c.split || cluster.Split() {
-		if !c.route(cluster, b) {
-			return false
-		}
+		c.route(cluster, b)
 	}
 	s, err := c.pool.Acquire(&c.waiter)
 	if err != nil {
@@ -99,7 +97,7 @@ func (c *Client) Refused(reason error) {
 		c.f.logServerError(c, serverSaid)
 		c.write(serverSaid.Encode())
 		c.leave()
-	case set.ClientRecovery == config.Recover && c.start == nil && c.held != nil && !c.deferred:
+	case set.ClientRecovery == config.Recover && c.start == nil && c.held != nil && !c.begun:
 		e.Severity = severityError
 		c.rejectHeld(e)
 	default:
@@ -167,12 +165,12 @@ func (c *Client) ready(s *backend.Server) bool {
 		c.adapt(s, want)
 		return false
 	}
-	return c.begun(s)
+	return c.linkedUp(s)
 }
 
-// begun goes on with a server whose session has the client's parameters.
-func (c *Client) begun(s *backend.Server) bool {
-	if c.deferred {
+// linkedUp goes on with a server whose session has the client's parameters.
+func (c *Client) linkedUp(s *backend.Server) bool {
+	if c.begun {
 		c.beginDeferred(s)
 		return false
 	}
@@ -202,7 +200,7 @@ func (c *Client) adapt(s *backend.Server, want backend.Set) {
 			c.bye(errParameters(err))
 			return
 		}
-		if c.begun(s) {
+		if c.linkedUp(s) {
 			c.linked()
 		}
 	})

@@ -2,12 +2,12 @@ package frontend
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
 	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/internal/loop"
-	"github.com/pgebb/pgebb/internal/verdict"
 	"github.com/pgebb/pgebb/internal/wire"
 	"github.com/pgebb/pgebb/pool"
 )
@@ -59,8 +59,7 @@ type Client struct {
 	held   []byte            // input that cannot be dealt with yet; changed by hold
 	left   int               // bytes still to come of a message that is streamed past
 
-	prepared  *statements           // nil if it has no prepared statements
-	onVerdict func(verdict.Verdict) // judged; nil before it is needed
+	prepared *statements // nil if it has no prepared statements
 
 	collected []byte // the start of a Parse that is read as a whole; nil if none is; changed by collecting
 
@@ -78,12 +77,12 @@ type Client struct {
 	busy     bool        // answers are outstanding, as of the last look
 	eof      bool        // it will say no more, and may wait for answers
 	stalled  bool        // its input depends on an answer
-	deferred bool        // it is in a transaction whose BEGIN was not sent, or was sent by us, see deferred.go
+	begun    bool        // it is in a transaction whose BEGIN was not sent, or was sent by us, see begin.go
 	split    bool        // its database had several hosts at the last checkout
 	roams    bool        // its server is a replica's, because it was reading
 	dead     bool        // it cannot be written to; gone is about to be called
+	unread   bool        // it is not read because there is too little memory, see short
 	retries  uint8
-	asked    uint8 // how often a text of the request at hand was given to the parser
 
 	mark    time.Duration // when the present state of the transaction began
 	began   time.Duration // when the transaction began
@@ -133,6 +132,9 @@ func (c *Client) Readable() {
 		c.collectMore()
 		return
 	}
+	if c.short() {
+		return
+	}
 	buf := c.Loop().Buffer()
 	kept := copy(buf, c.held)
 	room := buf[kept:]
@@ -171,6 +173,11 @@ func (c *Client) collectMore() {
 	have := len(c.collected)
 	_, size := wire.Header(c.collected)
 	if have == cap(c.collected) {
+		if !c.f.budget.Room(int64(min(size, 2*have))) {
+			c.f.budget.TurnedAway()
+			c.bye(errProcessMemory(c.f.budget.Limit(), fmt.Sprintf("A Parse of %d bytes does not fit into what is given to messages on their way.", size)))
+			return
+		}
 		c.collecting(append(make([]byte, 0, min(size, 2*have)), c.collected...))
 	}
 	n, more, err := c.Read(c.collected[have:cap(c.collected)])

@@ -339,3 +339,12 @@ func errReservedName(name string) *Error {
 		Detail: "Names that begin with __pgebb_ are pgebb's own.",
 	}
 }
+
+// errProcessMemory is for who wants something that there is no memory for.
+func errProcessMemory(limit int64, detail string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "53200", Message: "out of memory",
+		Detail: fmt.Sprintf("pgebb is near its memory.limit of %d bytes. %s", limit, detail),
+		Hint:   "SHOW MEMORY on the console says what takes it. Raise memory.limit, or have fewer clients or prepared statements.",
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/memory"
 	"github.com/pgebb/pgebb/pool"
 )
 
@@ -58,6 +59,7 @@ type Options struct {
 	Classifier Classifier
 	Judge      Judge
 	Log        *slog.Logger
+	Budget     *memory.Budget // nil without a limit on memory
 }
 
 // Frontend is everything that faces clients.
@@ -71,8 +73,10 @@ type Frontend struct {
 	keys       *keys
 	auth       *Authenticator
 	statements *cache.Registry
-	scratch    [][]byte // by loop, and touched by that only: for messages that are put together
-	held       []held   // by loop, and touched by that only
+	scratch    [][]byte       // by loop, and touched by that only: for messages that are put together
+	held       []held         // by loop, and touched by that only
+	unread     []unread       // the same
+	budget     *memory.Budget // constant; nil without a limit on memory
 
 	cfg        atomic.Pointer[config.Config]
 	encryption atomic.Pointer[encryption] // nil if there is none
@@ -99,8 +103,10 @@ func New(cfg *config.Config, o Options) *Frontend {
 		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, judge: o.Judge, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
+		unread: make([]unread, len(o.Loops.Loops())), budget: o.Budget,
 	}
 	f.auth = NewAuthenticator(cfg)
+	f.watchBudget()
 	f.Update(cfg)
 	for _, l := range f.loops.Loops() {
 		l.Post(func() { l.OnTick(func(now time.Duration) { f.sweep(l, now) }) })
@@ -155,6 +161,12 @@ func (f *Frontend) serve(conn net.Conn) {
 	if cfg.ClientTLS.Required && st.shield == nil && !r.isUnix() {
 		f.refuse(conn, st, errTLSRequired())
 		return
+	}
+	if st.Database != cfg.Admin.Name { // the operator is needed most then
+		if e := f.admits(); e != nil {
+			f.refuse(conn, st, e)
+			return
+		}
 	}
 	if err := f.auth.Authenticate(conn, st); err != nil {
 		f.refuse(conn, st, err)

@@ -18,9 +18,8 @@ import (
 
 // Judge knows what an SQL text means.
 type Judge interface {
-	// Judge says what is known of a text, which is not kept. If that takes long, ok is
-	// false, and later is called with the verdict, in another goroutine.
-	Judge(sql []byte, needs verdict.Needs, later func(verdict.Verdict)) (v verdict.Verdict, ok bool)
+	// Judge says what is known of a text, which is not kept. It never takes long.
+	Judge(sql []byte, needs verdict.Needs) verdict.Verdict
 }
 
 const (
@@ -32,55 +31,29 @@ const (
 	// because the host depends on it. A statement that is larger goes to the primary.
 	routedWhole = 32 << 10
 
-	// maxAsked is how often a client waits for texts of one request to be parsed.
-	maxAsked = 4
-
 	// maxParsed is how many statements of a batch are remembered by name.
 	maxParsed = 8
 )
 
-// route chooses the pool for a request, of which b is what there is; false if it is not
-// known yet what the request is.
-func (c *Client) route(cluster *pool.Cluster, b []byte) bool {
+// route chooses the pool for a request, of which b is what there is.
+func (c *Client) route(cluster *pool.Cluster, b []byte) {
 	c.split, c.roams, c.waiter.Elsewhere = cluster.Split(), false, true
 	var p *pool.Pool
 	if c.start != nil {
 		p = cluster.Home()
 	} else {
-		need, known := c.need(b)
-		if !known && c.asked < maxAsked {
-			c.asked++
-			c.state = stateWaiting
-			c.waiting()
-			return false
-		}
-		c.asked = 0
+		need := c.need(b)
 		p = cluster.Choose(need)
 		c.waiter.Elsewhere = need != pool.Write
 		c.roams = c.waiter.Elsewhere && p != nil && p.Role() != config.Primary && c.pool.Settings().Mode != config.Session
 	}
 	if p == nil || p == c.pool {
-		return true
+		return
 	}
 	// What was read of the request was counted before it was known whose it is.
 	c.pool.Counters(c.Loop()).Received -= uint64(len(b))
 	p.Counters(c.Loop()).Received += uint64(len(b))
 	c.pool = p
-	return true
-}
-
-// judged is called in some goroutine when a text of the client's request, on which its host
-// depends, has been parsed. The verdict is kept where the next look finds it.
-func (c *Client) judged(verdict.Verdict) {
-	l := c.Loop()
-	if l == nil {
-		return // it is closed
-	}
-	l.Post(func() {
-		if c.state == stateWaiting && c.Loop() == l && c.asked > 0 {
-			c.elsewhere()
-		}
-	})
 }
 
 // awaited reports whether a message whose beginning is there is to be waited for to its
@@ -98,10 +71,7 @@ func (c *Client) leaves(typ byte, b []byte) bool {
 	default:
 		return false
 	}
-	if !c.server.Working() || !c.server.BetweenBatches() {
-		return false
-	}
-	if need, known := c.need(b); known && need != pool.Write {
+	if !c.server.Working() || !c.server.BetweenBatches() || c.need(b) != pool.Write {
 		return false
 	}
 	c.stalled = true
@@ -109,15 +79,14 @@ func (c *Client) leaves(typ byte, b []byte) bool {
 }
 
 // need is what a request needs of a host. Of the extended protocol it is looked at up to
-// its Sync: if that is not there yet, who knows what comes. It is not known as long as a
-// text is being parsed.
-func (c *Client) need(b []byte) (need pool.Access, known bool) {
+// its Sync: if that is not there yet, who knows what comes.
+func (c *Client) need(b []byte) pool.Access {
 	if c.pool.Settings().Mode == config.Session {
 		// What the session will need is not known, so only its own wish counts.
 		if c.role == pool.Replica {
-			return pool.Replica, true
+			return pool.Replica
 		}
-		return pool.Write, true
+		return pool.Write
 	}
 	r := request{c: c}
 	for len(b) >= wire.HeaderSize {
@@ -214,14 +183,7 @@ func (r *request) statement(sql []byte) {
 		r.add(pool.Write)
 		return
 	}
-	if c.onVerdict == nil {
-		c.onVerdict = c.judged
-	}
-	v, ok := c.f.judge.Judge(sql, verdict.Routing, c.onVerdict)
-	if !ok {
-		r.pending = true
-		return
-	}
+	v := c.f.judge.Judge(sql, verdict.Routing)
 	switch {
 	case r.hint != pool.Any:
 	case v.Has(verdict.Primary):
@@ -277,14 +239,12 @@ func (r *request) add(a pool.Access) {
 }
 
 // result is what all that was found needs; a wish is granted whatever that is.
-func (r *request) result() (need pool.Access, known bool) {
+func (r *request) result() pool.Access {
 	switch {
 	case r.hint != pool.Any:
-		return r.hint, true
-	case r.pending:
-		return pool.Write, false
+		return r.hint
 	case r.c.role != pool.Any:
-		return r.c.role, true
+		return r.c.role
 	}
-	return r.access, true
+	return r.access
 }

@@ -22,8 +22,11 @@ func sweepPeriod(cfg *config.Config) time.Duration {
 }
 
 // sweep closes the clients of a loop that have exceeded a timeout. Without
-// timeouts there is nothing to look at.
+// timeouts there is nothing to look at, but for those that wait for memory.
 func (f *Frontend) sweep(l *loop.Loop, now time.Duration) {
+	if f.unread[l.ID()].clients != nil {
+		f.turnAway(l, now)
+	}
 	g := &f.cfg.Load().General
 	if g.QueryTimeout == config.Off && g.ClientIdleTimeout == config.Off && g.ClientIdleInTransactionTimeout == config.Off {
 		return
@@ -40,7 +43,7 @@ func (c *Client) checkTime(now time.Duration) {
 	set := c.pool.Settings()
 	over := func(t time.Duration) bool { return t != config.Off && t > 0 && now-c.mark >= t }
 	switch {
-	case c.state == stateIdle && c.deferred:
+	case c.state == stateIdle && c.begun:
 		if over(set.ClientIdleInTransactionTimeout) {
 			c.bye(errClientIdleInTransaction(set.ClientIdleInTransactionTimeout))
 		}

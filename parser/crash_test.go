@@ -36,10 +36,11 @@ var children = map[string]func(shape){
 		j := newJudge()
 		for _, size := range []int{1 << 10, 100 << 10, 10 << 20} {
 			n := max(1, size/max(1, len(s.open)+len(s.close)))
-			j.Judge([]byte(s.text(n)), verdict.Tree, nil)
+			j.Judge([]byte(s.text(n)), verdict.Tree)
 		}
 		n := largest(s, maxDepth())
-		j.Judge([]byte(s.text(n)), verdict.Tree, nil)
+		j.Judge([]byte(s.text(n)), verdict.Tree)
+		j.Wait()
 	},
 }
 

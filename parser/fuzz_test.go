@@ -63,15 +63,18 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzJudge takes anything; there is a verdict for all of it.
+// FuzzJudge takes anything; there is a verdict for all of it, and the same the next time.
 func FuzzJudge(f *testing.F) {
 	for _, s := range shapes {
 		f.Add([]byte(s.text(100)), byte(verdict.Tree))
 	}
 	j := newJudge()
 	f.Fuzz(func(t *testing.T, sql []byte, needs byte) {
-		if _, ok := j.Judge(sql, verdict.Needs(needs), nil); !ok {
-			t.Error("no verdict")
+		j.Judge(sql, verdict.Needs(needs))
+		j.Wait()
+		v := j.Judge(sql, verdict.Needs(needs))
+		if again := j.Judge(sql, verdict.Needs(needs)); again.Flags != v.Flags {
+			t.Errorf("%s, then %s", names(v.Flags), names(again.Flags))
 		}
 	})
 }

@@ -93,49 +93,50 @@ func (j *Judge) Stats() Stats {
 	return Stats{j.parses.Load(), time.Duration(j.taken.Load()), j.refused.Load()}
 }
 
-// Judge says what is known of an SQL text, which is not kept. If that takes long, ok is
-// false, and later is called with the verdict, in a goroutine of its own that ends then;
-// it is called at once if later is nil.
-func (j *Judge) Judge(sql []byte, needs verdict.Needs, later func(verdict.Verdict)) (v verdict.Verdict, ok bool) {
+// Judge says what is known of an SQL text, which is not kept. It never takes long: a text
+// that takes long to parse is parsed by a goroutine, which ends then, and judged by its words
+// until that is done.
+func (j *Judge) Judge(sql []byte, needs verdict.Needs) verdict.Verdict {
 	if len(sql) > memoText {
-		return j.look(sql, needs, later, 0)
+		v, _ := j.look(sql, needs, 0)
+		return v
 	}
 	sweep := j.trees.Swept()
 	m, place := j.memos.find(sql, needs, sweep)
 	if m != nil {
-		return m.v, true
+		return m.v
 	}
-	v, ok = j.look(sql, needs, later, j.memos.hits(sql, place))
-	if ok {
+	v, final := j.look(sql, needs, j.memos.hits(sql, place))
+	if final {
 		j.memos.put(sql, needs, sweep, place, v)
 	}
-	return v, ok
+	return v
 }
 
-// look looks through a text. hits is how often its verdict was asked for meanwhile.
-func (j *Judge) look(sql []byte, needs verdict.Needs, later func(verdict.Verdict), hits uint64) (v verdict.Verdict, ok bool) {
+// look looks through a text. hits is how often its verdict was asked for meanwhile. final
+// says that it will be judged in the same way the next time.
+func (j *Judge) look(sql []byte, needs verdict.Needs, hits uint64) (v verdict.Verdict, final bool) {
 	buffer := j.buffers.Get().(*[]byte)
 	f, key, hint := scan(sql, (*buffer)[:0], false)
-	v, ok = j.decide(question{sql, needs, later, hits}, f, key, hint)
+	v, final = j.decide(question{sql, needs, hits}, f, key)
 	if cap(key) <= maxBuffer {
 		*buffer = key[:0]
 	}
 	j.buffers.Put(buffer)
-	return v, ok
+	return hint.on(v), final
 }
 
 // question is what a Judge is asked.
 type question struct {
 	sql   []byte
 	needs verdict.Needs
-	later func(verdict.Verdict)
 	hits  uint64
 }
 
 // decide answers with what was found out by a scan if that is enough, and asks the cache
 // and the parser otherwise. key is valid during the call only.
-func (j *Judge) decide(q question, f facts, key []byte, hint role) (v verdict.Verdict, ok bool) {
-	words := hint.on(verdict.Verdict{Flags: f.flags})
+func (j *Judge) decide(q question, f facts, key []byte) (v verdict.Verdict, final bool) {
+	words := verdict.Verdict{Flags: f.flags}
 	if !f.needsParser(q.needs) {
 		return words, true
 	}
@@ -143,33 +144,40 @@ func (j *Judge) decide(q question, f facts, key []byte, hint role) (v verdict.Ve
 		_, key, _ = scan(q.sql, nil, true)
 	}
 	if v, ok := j.trees.Get(key, q.hits); ok {
-		return hint.on(v), true
+		return v, true
 	}
-	if f.tokens > maxTokens || len(key) > maxText || f.depth > maxDepth() {
+	words.Flags |= verdict.Unknown
+	switch {
+	case f.tokens > maxTokens || len(key) > maxText || f.depth > maxDepth():
 		j.refused.Add(1)
-		words.Flags |= verdict.Unknown
 		return words, true
-	}
-	if f.tokens <= inlineTokens || q.later == nil {
-		return hint.on(j.parse(f, key)), true
-	}
-	if j.waiting.Add(1) > queued {
+	case f.tokens <= inlineTokens:
+		return j.parse(f, key), true
+	case j.waiting.Add(1) > queued:
 		j.waiting.Add(-1)
 		j.refused.Add(1)
-		words.Flags |= verdict.Unknown
-		return words, true
+	default:
+		go j.parseLater(f, bytes.Clone(key))
 	}
-	go j.parseLater(f, bytes.Clone(key), hint, q.later)
-	return verdict.Verdict{}, false
+	return words, false
 }
 
 // parseLater ends when it has parsed the text.
-func (j *Judge) parseLater(f facts, key []byte, hint role, later func(verdict.Verdict)) {
+func (j *Judge) parseLater(f facts, key []byte) {
 	j.slots <- struct{}{}
-	v := hint.on(j.parse(f, key))
+	if _, ok := j.trees.Get(key, 0); !ok { // somebody else may have asked meanwhile
+		j.parse(f, key)
+	}
 	<-j.slots
 	j.waiting.Add(-1)
-	later(v)
+}
+
+// Wait waits until nothing is being parsed.
+func (j *Judge) Wait() {
+	for j.waiting.Load() > 0 {
+		j.slots <- struct{}{}
+		<-j.slots
+	}
 }
 
 // needsParser reports whether the words are not enough.

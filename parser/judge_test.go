@@ -142,8 +142,8 @@ func TestVerdicts(t *testing.T) {
 		j := newJudge()
 		for range 2 { // the second time from the cache
 			for _, c := range verdicts {
-				v, ok := j.Judge([]byte(c.sql), needs, nil)
-				if !ok || v.Flags != c.want {
+				v := j.Judge([]byte(c.sql), needs)
+				if v.Flags != c.want {
 					t.Errorf("Judge(%q, %d) = %s, want %s", c.sql, needs, names(v.Flags), names(c.want))
 				}
 			}
@@ -155,7 +155,7 @@ func TestVerdicts(t *testing.T) {
 func TestWithoutNeedsAVerdictIsOnTheSafeSide(t *testing.T) {
 	j := newJudge()
 	for _, c := range verdicts {
-		v, _ := j.Judge([]byte(c.sql), 0, nil)
+		v := j.Judge([]byte(c.sql), 0)
 		if missing := c.want &^ v.Flags; missing != 0 {
 			t.Errorf("Judge(%q, 0) lacks %s", c.sql, names(missing))
 		}
@@ -171,7 +171,7 @@ func TestCommonStatementsAreNotParsed(t *testing.T) {
 		"SELECT a, b FROM t JOIN u USING (a) WHERE x = 'y' ORDER BY 1 LIMIT 10", "INSERT INTO t VALUES ($1, $2)", "UPDATE t SET a = $1",
 		"DELETE FROM t WHERE a = $1", "BEGIN", "COMMIT", "ROLLBACK", "START TRANSACTION READ ONLY", "SAVEPOINT a", "SHOW x", "LISTEN a",
 	} {
-		j.Judge([]byte(sql), verdict.State|verdict.Locks|verdict.Routing, nil)
+		j.Judge([]byte(sql), verdict.State|verdict.Locks|verdict.Routing)
 		if n := j.Stats().Parses; n != 0 {
 			t.Fatalf("%q was parsed", sql)
 		}
@@ -195,7 +195,7 @@ func TestSettings(t *testing.T) {
 		"SET SESSION AUTHORIZATION DEFAULT":            {Name: "session_authorization", Reset: true},
 		"SELECT set_config('x'::text, 'y'::text, 'f')": {Name: "x", Value: "y", Known: true},
 	} {
-		v, _ := j.Judge([]byte(sql), verdict.State, nil)
+		v := j.Judge([]byte(sql), verdict.State)
 		if len(v.Settings) != 1 || v.Settings[0] != want {
 			t.Errorf("Judge(%q) finds %+v, want %+v", sql, v.Settings, want)
 		}
@@ -208,7 +208,7 @@ func TestTextsThatCanBeReadInTwoWaysAreNotTrusted(t *testing.T) {
 		`SELECT 'a\' , set_config('x', 'y', false)`, `SELECT 'never closed`, `SELECT "never closed`, `SELECT $a$ never closed $b$`,
 		"SELECT 1 /* never closed", `SELECT E'never closed\'`,
 	} {
-		v, _ := j.Judge([]byte(sql), verdict.State|verdict.Routing|verdict.Tree, nil)
+		v := j.Judge([]byte(sql), verdict.State|verdict.Routing|verdict.Tree)
 		if v.Flags&verdict.Any != verdict.Any {
 			t.Errorf("Judge(%q) = %s", sql, names(v.Flags))
 		}
@@ -223,13 +223,13 @@ func TestTextsThatDifferInConstantsOnlyShareAnEntry(t *testing.T) {
 		"SELECT  *\nFROM t /* id 17 */ WHERE a = 0x1f AND b = $tag$long$tag$",
 		"SELECT * FROM t WHERE a = 1e-5 AND b = 'x'\n'y'",
 	} {
-		j.Judge([]byte(sql), verdict.Tree, nil)
+		j.Judge([]byte(sql), verdict.Tree)
 	}
 	if s := j.Cache().Stats(); s.Entries != 1 || s.Hits != 3 {
 		t.Errorf("%+v", s)
 	}
 	for _, sql := range []string{"SET a.x = 1", "SET a.x = 2", "SELECT set_config('a.y', 'b', false)", "SELECT set_config('a.z', 'b', false)"} {
-		v, _ := j.Judge([]byte(sql), verdict.State, nil)
+		v := j.Judge([]byte(sql), verdict.State)
 		if len(v.Settings) != 1 || !strings.Contains(sql, v.Settings[0].Name) {
 			t.Errorf("Judge(%q) finds %+v", sql, v.Settings)
 		}
@@ -242,13 +242,11 @@ func TestTextsThatDifferInConstantsOnlyShareAnEntry(t *testing.T) {
 func TestALongParseIsDoneElsewhere(t *testing.T) {
 	j := newJudge()
 	sql := []byte("SELECT 1" + strings.Repeat(", 1", 2*inlineTokens) + " FOR UPDATE")
-	answer := make(chan verdict.Verdict)
-	v, ok := j.Judge(sql, verdict.Routing, func(v verdict.Verdict) { answer <- v })
-	if ok {
-		t.Fatalf("the answer is there at once: %s", names(v.Flags))
+	if v := j.Judge(sql, verdict.Routing); v.Flags != verdict.Write|verdict.Locking|verdict.Unknown {
+		t.Errorf("before it is parsed the verdict is %s", names(v.Flags))
 	}
-	clear(sql)
-	if v := <-answer; v.Flags != verdict.Write|verdict.Locking {
+	j.Wait()
+	if v := j.Judge(sql, verdict.Routing); v.Flags != verdict.Write|verdict.Locking {
 		t.Errorf("the verdict is %s", names(v.Flags))
 	}
 }
@@ -256,8 +254,8 @@ func TestALongParseIsDoneElsewhere(t *testing.T) {
 func TestSlowParsesAreReportedWithoutSecrets(t *testing.T) {
 	var reports []Parse
 	j := NewJudge(Options{Slow: 1, Report: func(p Parse) { reports = append(reports, p) }})
-	j.Judge([]byte("SELECT 'secret' FROM t"), verdict.Tree, nil)
-	j.Judge([]byte("SET a.b = 'secret'"), verdict.Tree, nil)
+	j.Judge([]byte("SELECT 'secret' FROM t"), verdict.Tree)
+	j.Judge([]byte("SET a.b = 'secret'"), verdict.Tree)
 	if len(reports) != 2 || reports[0].Text != "SELECT '' FROM t" || reports[1].Text != "" || reports[0].Duration < time.Nanosecond {
 		t.Errorf("%+v", reports)
 	}
@@ -281,9 +279,9 @@ func names(f verdict.Flags) string {
 func TestALookUpAllocatesNothing(t *testing.T) {
 	j := newJudge()
 	for _, sql := range [][]byte{[]byte("SELECT 1"), []byte("SELECT a, b FROM t WHERE a = $1 AND b = 'some text' FOR UPDATE")} {
-		j.Judge(sql, verdict.Tree, nil)
-		j.Judge(sql, verdict.Tree, nil)
-		if n := testing.AllocsPerRun(100, func() { j.Judge(sql, verdict.Tree, nil) }); n != 0 {
+		j.Judge(sql, verdict.Tree)
+		j.Judge(sql, verdict.Tree)
+		if n := testing.AllocsPerRun(100, func() { j.Judge(sql, verdict.Tree) }); n != 0 {
 			t.Errorf("%q: %v allocations", sql, n)
 		}
 	}
@@ -296,7 +294,7 @@ func BenchmarkHit(b *testing.B) {
 			text := []byte(sql)
 			b.ReportAllocs()
 			for b.Loop() {
-				j.Judge(text, verdict.Tree, nil)
+				j.Judge(text, verdict.Tree)
 			}
 		})
 		b.Run("constants/"+sql[:8], func(b *testing.B) {
@@ -305,7 +303,7 @@ func BenchmarkHit(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				text[7] ^= 1 // so that the very bytes are not remembered
-				j.look(text, verdict.Tree, nil, 0)
+				j.look(text, verdict.Tree, 0)
 			}
 		})
 	}
@@ -316,6 +314,6 @@ func BenchmarkScanOnly(b *testing.B) {
 	text := []byte("SELECT 1")
 	b.ReportAllocs()
 	for b.Loop() {
-		j.Judge(text, verdict.State|verdict.Locks, nil)
+		j.Judge(text, verdict.State|verdict.Locks)
 	}
 }

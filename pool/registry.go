@@ -14,6 +14,7 @@ import (
 	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/memory"
 )
 
 // key is what makes a pool another one. What else is set for it can change while
@@ -83,13 +84,17 @@ const (
 	// that nobody uses are kept, where the configuration sets no limit. PgDog has none.
 	defaultStatements = 1000
 
-	// defaultStatementMemory is how many bytes all of them may take then.
+	// defaultStatementMemory is how many bytes all of them may take then, if the memory
+	// of the process has no limit either.
 	defaultStatementMemory = 1 << 30
 )
 
 // StatementLimits are the limits of the registry of prepared statements.
 func StatementLimits(cfg *config.Config) (bytes int64, unused int) {
 	bytes, unused = int64(cfg.General.PreparedStatementsMemoryLimit), cfg.General.PreparedStatementsLimit
+	if bytes == 0 {
+		bytes = memory.ReserveForStatements(memory.Limit(int64(cfg.Memory.Limit)))
+	}
 	if bytes == 0 {
 		bytes = defaultStatementMemory
 	}

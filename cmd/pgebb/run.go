@@ -35,6 +35,7 @@ type pooler struct {
 	console    *admin.Console
 	ledger     memory.Ledger
 	accountant *memory.Accountant
+	budget     *memory.Budget
 	reclaim    *memory.Reclaimer
 	judge      *parser.Judge
 	started    time.Time
@@ -77,20 +78,26 @@ func run(src config.Source, stderr io.Writer) int {
 
 func (p *pooler) start(cfg *config.Config) error {
 	p.cfg.Store(cfg)
-	p.accountant = memory.NewAccountant(&p.ledger)
+	p.budget = memory.NewBudget(memory.Limit(int64(cfg.Memory.Limit)))
+	if limit := p.budget.Limit(); limit > 0 {
+		memory.LimitHeap(limit)
+		p.log.Info("memory is limited", "bytes", limit)
+	}
+	p.accountant = memory.NewAccountant(&p.ledger, p.budget)
 	p.reclaim = memory.NewReclaimer(uint64(cfg.Memory.TrimThreshold), cfg.Memory.TrimInterval, p.accountant)
 	loops, err := loop.NewGroup(cfg.General.Workers, func(from, to *loop.Loop) { p.frontend.Rebalance(from, to) })
 	if err != nil {
 		return err
 	}
 	p.loops = loops
+	loops.SetBudget(p.budget)
 	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
 	p.console = p.newConsole()
 	p.judge = parser.NewJudge(parser.Options{Limits: cache.TreeLimits{
 		Entries: cfg.General.QueryCacheLimit, Bytes: int64(cfg.General.QueryCacheMemoryLimit), Idle: cfg.General.QueryCacheIdleTimeout,
 	}})
 	p.frontend = frontend.New(cfg, frontend.Options{
-		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: operators{p}, Judge: p.judge,
+		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: operators{p}, Budget: p.budget, Judge: p.judge,
 	})
 	p.registerHolders()
 	return p.frontend.Listen()

@@ -54,7 +54,7 @@ func TestATrimIsDueWhenTheLoadHasEasedAndItIsWorthIt(t *testing.T) {
 
 func TestTheStartIsTrimmedAndRunEnds(t *testing.T) {
 	trims := make(chan struct{}, 1)
-	r := NewReclaimer(mib, time.Second, NewAccountant(&Ledger{}))
+	r := NewReclaimer(mib, time.Second, NewAccountant(&Ledger{}, nil))
 	r.trim = func() { trims <- struct{}{} }
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -65,7 +65,7 @@ func TestTheStartIsTrimmedAndRunEnds(t *testing.T) {
 }
 
 func TestATrimIsCountedAndTimed(t *testing.T) {
-	r := NewReclaimer(mib, time.Second, NewAccountant(&Ledger{}))
+	r := NewReclaimer(mib, time.Second, NewAccountant(&Ledger{}, nil))
 	heap := Heap{Objects: 10 * mib, Free: 5 * mib}
 	r.read = func() Heap { return heap }
 	r.trim = func() {

@@ -19,7 +19,7 @@ const maxBegin = 64
 // host. Only a BEGIN without any option is deferred, since Postgres need not be asked
 // whether that is right.
 func (c *Client) defers(body []byte) bool {
-	if c.deferred || c.role != pool.Any || !c.pool.Cluster().Split() || c.pool.Settings().Mode != config.Transaction {
+	if c.begun || c.role != pool.Any || !c.pool.Cluster().Split() || c.pool.Settings().Mode != config.Transaction {
 		return false
 	}
 	sql, rest, ok := wire.CString(body)
@@ -30,7 +30,7 @@ func (c *Client) defers(body []byte) bool {
 	if tag == "" {
 		return false
 	}
-	c.deferred = true
+	c.begun = true
 	c.dropUnnamed() // as any Query does
 	c.totals.queries++
 	c.pool.Counters(c.Loop()).Queries++
@@ -71,7 +71,7 @@ func (c *Client) beginDeferred(s *backend.Server) {
 
 // appendReady appends the ReadyForQuery of a client without a server.
 func (c *Client) appendReady(b []byte) []byte {
-	if c.deferred {
+	if c.begun {
 		return wire.AppendReadyForQuery(b, wire.InTransaction)
 	}
 	return appendReady(b)
