@@ -109,7 +109,6 @@ type request struct {
 	access  pool.Access       // what the statements need that were found
 	hint    pool.Access       // what the first comment asks for that asks for anything
 	begun   bool              // a statement was found
-	pending bool              // a statement is being parsed
 	names   [maxParsed][]byte // of the statements that the batch has parsed
 	parsed  int
 	unnamed bool // among them the one without a name
