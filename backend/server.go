@@ -72,7 +72,7 @@ type Server struct {
 	Target   Target           // where it is connected to and as whom; constant
 	Greeting *Greeting        // what it reported at its login; constant
 	Born     time.Duration    // when it was ready, in [loop.Now]; constant
-	Expires  time.Duration    // when it is too old to be used again; constant
+	Expires  time.Duration    // when it is too old to be used again; guarded by the lock of its pool
 	Stats    *Counters        // of its pool on its loop
 	Totals   Totals           // of this server
 	errors   uint64           // ErrorResponses that the client who holds it has not been asked for, see TakeErrors
@@ -115,6 +115,8 @@ type Server struct {
 	injection    []byte   // the ErrorResponse to a Parse of ours ahead of a Query; nil once that is answered
 	made         []byte   // answers of ours that go behind the message at hand
 	checkouts    uint64   // counts Take
+	unnamed      uint64   // the checkout whose client has defined the unnamed statement; 0 if none
+	unnamedNow   bool     // and that was in the batch at hand
 
 	exchange *exchange     // messages of our own that are being answered
 	row      []string      // the first row of the answer, if that is wanted

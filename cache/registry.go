@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unique"
@@ -54,6 +55,15 @@ func (st *Statement) Hash() uint64 { return uint64(st.hash) >> shardBits }
 // Body is the statement as a Parse holds it behind its name: the text, and the types of
 // the parameters. It must not be changed.
 func (st *Statement) Body() string { return st.body }
+
+// Text is the text, as bytes that must not be changed.
+func (st *Statement) Text() []byte {
+	n := strings.IndexByte(st.body, 0)
+	if n < 0 {
+		n = len(st.body)
+	}
+	return unsafe.Slice(unsafe.StringData(st.body), n) // no copy: whoever reads it does not keep it
+}
 
 // Plan is what else the statement's meaning depends on.
 func (st *Statement) Plan() string { return st.plan.Value() }

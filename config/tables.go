@@ -66,8 +66,8 @@ type User struct {
 	Password                     string         `toml:"password" status:"implemented" secret:"yes" doc:"its password, for clients and, unless there is server_password, for servers"`
 	Passwords                    []string       `toml:"passwords" status:"implemented" secret:"yes" doc:"several that all work, as while one is being replaced"`
 	PasswordHash                 string         `toml:"password_hash" status:"implemented" secret:"yes" doc:"SCRAM verifier to check clients against; servers then need server_password, or none"`
-	Identity                     string         `toml:"identity" status:"refused" planned:"yes" doc:"name in the certificate that a client shows"`
-	TLSClientCertificateRequired bool           `toml:"tls_client_certificate_required" default:"true" status:"ignored" planned:"yes" doc:"a client that has an identity must show a certificate"`
+	Identity                     string         `toml:"identity" status:"implemented" doc:"common name of the certificate with which a client is let in without a password (tls_client_ca_certificate)"`
+	TLSClientCertificateRequired bool           `toml:"tls_client_certificate_required" default:"true" status:"implemented" doc:"clients must show a certificate where tls_client_ca_certificate is set"`
 	PoolSize                     *int           `toml:"pool_size" alias:"max_pool_size" min:"1" status:"implemented" doc:"overrides pool_size of the database"`
 	MinPoolSize                  *int           `toml:"min_pool_size" status:"implemented" doc:"overrides min_pool_size of the database"`
 	PoolerMode                   *PoolerMode    `toml:"pooler_mode" status:"implemented" doc:"overrides pooler_mode of the database"`

@@ -68,10 +68,15 @@ type Frontend struct {
 	registry   *pool.Registry // constant
 	console    Console        // constant
 	classifier Classifier     // constant
-	judge      Judge          // constant
+	sql        Judge          // constant
 	log        *slog.Logger   // constant
 	keys       *keys
 	auth       *Authenticator
+	found      learnedUsers
+	lookUps    *lookUps
+	failures   *failures
+	ctx        context.Context // ends with Close
+	stop       context.CancelFunc
 	statements *cache.Registry
 	scratch    [][]byte       // by loop, and touched by that only: for messages that are put together
 	held       []held         // by loop, and touched by that only
@@ -82,8 +87,8 @@ type Frontend struct {
 	encryption atomic.Pointer[encryption] // nil if there is none
 	ids        atomic.Uint64              // of clients; never used twice
 	draining   atomic.Bool
-	// judges says that statements are read to find out which host they can go to.
-	judges atomic.Bool
+	// reads says that statements are read to find out which host they can go to.
+	reads atomic.Bool
 	// aggressive says that the first statement of a transaction decides on its host.
 	aggressive  atomic.Bool
 	renaming    atomic.Bool // prepared statements have other names on servers
@@ -100,29 +105,36 @@ type Frontend struct {
 // New makes a Frontend; it accepts nobody before Listen.
 func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
-		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, judge: o.Judge, log: o.Log,
+		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, sql: o.Judge, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 		unread: make([]unread, len(o.Loops.Loops())), budget: o.Budget,
 	}
-	f.auth = NewAuthenticator(cfg)
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	f.lookUps, f.failures = newLookUps(cfg.General.AuthQueryCacheLimit), newFailures()
+	f.auth = NewAuthenticator(cfg, f)
 	f.watchBudget()
-	f.Update(cfg)
+	f.apply(cfg)
 	for _, l := range f.loops.Loops() {
 		l.Post(func() { l.OnTick(func(now time.Duration) { f.sweep(l, now) }) })
 	}
 	return f
 }
 
-// Update makes a new configuration the one that logins and clients go by.
+// Update makes a new configuration the one that pools, logins and clients go by.
 func (f *Frontend) Update(cfg *config.Config) {
+	f.updatePools(cfg)
+	f.auth.Update(cfg)
+	f.apply(cfg)
+}
+
+func (f *Frontend) apply(cfg *config.Config) {
 	f.cfg.Store(cfg)
 	f.encryption.Store(newEncryption(cfg.ClientTLS))
-	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
 	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
 	mode := cfg.General.QueryParser
-	f.judges.Store(f.judge != nil && (mode == "on" || mode == "auto" || cfg.General.QueryParserEnabled))
+	f.reads.Store(f.sql != nil && (mode == "on" || mode == "auto" || cfg.General.QueryParserEnabled))
 	f.aggressive.Store(cfg.General.ReadWriteStrategy == "aggressive")
 	f.policy.Store(statementPolicy(cfg))
 	period := sweepPeriod(cfg)
@@ -168,7 +180,7 @@ func (f *Frontend) serve(conn net.Conn) {
 			return
 		}
 	}
-	if err := f.auth.Authenticate(conn, st); err != nil {
+	if err := f.authenticate(conn, st, cfg); err != nil {
 		f.refuse(conn, st, err)
 		return
 	}
@@ -345,6 +357,7 @@ func (f *Frontend) CancelAll() {
 // goroutines have ended. The loops are stopped after it.
 func (f *Frontend) Close() {
 	f.closeListeners()
+	f.stop()
 	f.mu.Lock()
 	for conn := range f.open {
 		_ = conn.SetDeadline(time.Unix(1, 0))
@@ -353,6 +366,7 @@ func (f *Frontend) Close() {
 	f.open = nil
 	f.mu.Unlock()
 	f.logins.Wait()
+	f.auth.working.Wait()
 }
 
 // eachClient runs fn for every client on its loop and returns when it was run for

@@ -165,8 +165,7 @@ func (r *request) bound(name []byte, ok bool) {
 		r.add(pool.Write)
 		return
 	}
-	sql, _, _ := wire.CString([]byte(st.Body()))
-	r.statement(sql)
+	r.statement(st.Text())
 }
 
 // statement takes in an SQL text.
@@ -178,11 +177,11 @@ func (r *request) statement(sql []byte) {
 			c.role = role
 		}
 	}
-	if !c.f.judges.Load() {
+	if !c.f.reads.Load() {
 		r.add(pool.Write)
 		return
 	}
-	v := c.f.judge.Judge(sql, verdict.Routing)
+	v := c.f.sql.Judge(sql, verdict.Routing)
 	switch {
 	case r.hint != pool.Any:
 	case v.Has(verdict.Primary):

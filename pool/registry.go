@@ -54,6 +54,7 @@ type Registry struct {
 	pools    map[key]*Pool
 	clusters map[login]*Cluster
 	hosts    map[hostKey]*host
+	keys     map[login]*backend.Keys // from logins of clients, where no password is configured
 	general  *config.General
 	holds    map[Scope]hold // for pools to come; guarded by mu
 }
@@ -64,7 +65,8 @@ func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, 
 	r := &Registry{
 		loops: loops, log: log, tcp: tcp,
 		dialSlots: make(chan struct{}, maxConnectingAll), wake: make(chan struct{}, 1),
-		pools: make(map[key]*Pool), clusters: make(map[login]*Cluster), hosts: make(map[hostKey]*host), holds: make(map[Scope]hold), started: loop.Now(),
+		pools: make(map[key]*Pool), keys: make(map[login]*backend.Keys), clusters: make(map[login]*Cluster), hosts: make(map[hostKey]*host),
+		holds: make(map[Scope]hold), started: loop.Now(),
 		statements: cache.NewRegistry(StatementLimits(cfg)),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -92,9 +94,7 @@ const (
 // StatementLimits are the limits of the registry of prepared statements.
 func StatementLimits(cfg *config.Config) (bytes int64, unused int) {
 	bytes, unused = int64(cfg.General.PreparedStatementsMemoryLimit), cfg.General.PreparedStatementsLimit
-	if bytes == 0 {
-		bytes = memory.ReserveForStatements(memory.Limit(int64(cfg.Memory.Limit)))
-	}
+	bytes = memory.ReserveForStatements(memory.Limit(int64(cfg.Memory.Limit)), bytes)
 	if bytes == 0 {
 		bytes = defaultStatementMemory
 	}
@@ -158,6 +158,7 @@ func (r *Registry) arrangeLocked(byLogin map[login][]*Pool) (gone []*Pool, chang
 		c.configure(pools, r.general)
 		if len(pools) == 0 {
 			delete(r.clusters, l)
+			delete(r.keys, l)
 		}
 	}
 	for k, h := range r.hosts {
