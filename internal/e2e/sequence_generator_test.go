@@ -14,12 +14,12 @@ type generator struct {
 	table string // the client's own
 	full  bool   // SQL's PREPARE and EXECUTE are carried from server to server
 
-	rounds  life
-	say     [][]string // the round at hand
-	bound   bool       // the unnamed statement was bound in the batch in which it was parsed
-	parsed  bool       // there is an unnamed statement
-	fresh   bool       // it was parsed in this batch
-	portal  bool       // the unnamed portal was made in this batch
+	rounds life
+	say    [][]string // the round at hand
+	bound  bool       // the unnamed statement was bound in the batch in which it was parsed
+	parsed bool       // there is an unnamed statement
+	fresh  bool       // it was parsed in this batch
+	portal bool       // the unnamed portal was made in this batch
 }
 
 // names of statements and of portals. Few, so that they are used again and again.
