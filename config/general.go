@@ -36,15 +36,15 @@ type General struct {
 	PreparedStatementsLimit               int           `toml:"prepared_statements_limit" default:"9223372036854775807" status:"implemented" doc:"most statements that are kept though no client uses them, and most that a server keeps; without a limit, 1000 (PgDog: none)"`
 	PreparedStatementsTTL                 time.Duration `toml:"prepared_statements_ttl" default:"off" optional:"yes" unit:"ms" status:"implemented" doc:"age at which a server prepares a statement anew"`
 	PreparedStatementsTTLJitter           time.Duration `toml:"prepared_statements_ttl_jitter" default:"30000" unit:"ms" status:"implemented" doc:"random spread of prepared_statements_ttl"`
-	QueryCacheLimit                       int           `toml:"query_cache_limit" default:"1000" status:"ignored" planned:"yes" doc:"most entries of the cache of parsed statements"`
-	QueryParser                           string        `toml:"query_parser" default:"auto" values:"on|auto|off|session_control|session_control_and_locks" status:"ignored" planned:"yes" env:"-" doc:"which statements are parsed"`
-	QueryParserEnabled                    bool          `toml:"query_parser_enabled" default:"false" status:"ignored" planned:"yes" doc:"old way to set query_parser to on"`
+	QueryCacheLimit                       int           `toml:"query_cache_limit" default:"1000" status:"implemented" doc:"most entries of the cache of parsed statements"`
+	QueryParser                           ParserMode    `toml:"query_parser" default:"auto" status:"implemented" env:"-" doc:"which statements are parsed"`
+	QueryParserEnabled                    bool          `toml:"query_parser_enabled" default:"false" status:"implemented" doc:"old way to set query_parser to on"`
 	QueryParserEngine                     string        `toml:"query_parser_engine" default:"pg_query_protobuf" values:"pg_query_protobuf|pg_query_raw" status:"ignored" env:"-" doc:"which entry point of the parser is used; pgebb has one"`
 	RegexParserLimit                      int           `toml:"regex_parser_limit" default:"1000" status:"ignored" env:"-" doc:"how many characters of a statement are looked at before it is parsed; pgebb needs no such limit"`
-	QuerySizeLimit                        int           `toml:"query_size_limit" unit:"bytes" status:"refused" planned:"yes" doc:"longest text of a Query or Parse message"`
-	QuerySizeLimitAction                  string        `toml:"query_size_limit_action" default:"warn" values:"warn|block" status:"ignored" planned:"yes" doc:"what to do with a longer one: log it, or refuse it"`
-	LogMinDurationParse                   time.Duration `toml:"log_min_duration_parse" default:"off" optional:"yes" unit:"ms" status:"ignored" planned:"yes" doc:"log statements that take so long to parse"`
-	LogQuerySampleLength                  int           `toml:"log_query_sample_length" default:"1000" status:"ignored" planned:"yes" doc:"how many characters of a statement are logged"`
+	QuerySizeLimit                        int           `toml:"query_size_limit" unit:"bytes" status:"implemented" doc:"longest text of a Query or Parse message"`
+	QuerySizeLimitAction                  string        `toml:"query_size_limit_action" default:"warn" values:"warn|block" status:"implemented" doc:"what to do with a longer one: log it, or refuse it"`
+	LogMinDurationParse                   time.Duration `toml:"log_min_duration_parse" default:"off" optional:"yes" unit:"ms" status:"implemented" doc:"log statements that take so long to parse"`
+	LogQuerySampleLength                  int           `toml:"log_query_sample_length" default:"1000" status:"implemented" doc:"how many characters of a statement are logged"`
 	LoadBalancingStrategy                 string        `toml:"load_balancing_strategy" default:"random" values:"random|round_robin|least_active_connections|weighted_round_robin" status:"implemented" doc:"how the host for a read is chosen: any; one after the other; the one with the fewest servers in use; or one after the other by lb_weight"`
 	ReadWriteStrategy                     string        `toml:"read_write_strategy" default:"conservative" values:"conservative|aggressive" status:"ignored" planned:"yes" doc:"whether the first statement of a transaction may send it to a replica"`
 	ReadWriteSplit                        string        `toml:"read_write_split" default:"include_primary" values:"include_primary|exclude_primary|include_primary_if_replica_banned|prefer_primary" status:"implemented" doc:"which hosts get reads: all; the replicas only; the primary too while a replica is banned or cannot be reached; or the primary only, but for what asks for a replica"`
@@ -114,8 +114,8 @@ type General struct {
 	CutoverTimeoutAction                  string        `toml:"cutover_timeout_action" default:"abort" values:"abort|cutover" status:"ignored" doc:"what happens to a cutover that takes longer"`
 	CutoverSaveConfig                     bool          `toml:"cutover_save_config" default:"false" status:"ignored" env:"-" doc:"write the configuration to disk after a cutover"`
 	UnixSocketDir                         string        `toml:"unix_socket_dir" status:"implemented" own:"yes" restart:"yes" doc:"folder for a Unix socket named .s.PGSQL and the port, where libpq looks for it; without it there is none"`
-	QueryCacheMemoryLimit                 int           `toml:"query_cache_memory_limit" default:"67108864" unit:"bytes" status:"ignored" planned:"yes" own:"yes" doc:"most bytes of the cache of parsed statements; 0 is no limit"`
-	QueryCacheIdleTimeout                 time.Duration `toml:"query_cache_idle_timeout" default:"300000" unit:"ms" status:"ignored" planned:"yes" own:"yes" doc:"statements that were not used for so long leave that cache; 0 is never"`
+	QueryCacheMemoryLimit                 int           `toml:"query_cache_memory_limit" default:"67108864" unit:"bytes" status:"implemented" own:"yes" doc:"most bytes of the cache of parsed statements; 0 is no limit"`
+	QueryCacheIdleTimeout                 time.Duration `toml:"query_cache_idle_timeout" default:"300000" unit:"ms" status:"implemented" own:"yes" doc:"statements that were not used for so long leave that cache; 0 is never"`
 	PreparedStatementsClientLimit         int           `toml:"prepared_statements_client_limit" default:"100000" status:"implemented" own:"yes" doc:"most prepared statements of one client; one more is refused"`
 	PreparedStatementsMemoryLimit         int           `toml:"prepared_statements_memory_limit" default:"0" unit:"bytes" status:"implemented" own:"yes" doc:"most bytes of all prepared statements together; 0 is 1 GiB"`
 }

@@ -78,6 +78,13 @@ func (c *Client) releaseIfDone() {
 	if c.pool.Settings().Mode == config.Session {
 		return
 	}
+	if s.LooksChanged() {
+		c.look(s)
+		return
+	}
+	if s.Pinned() {
+		return
+	}
 	c.server = nil
 	c.state = stateIdle
 	s.Release(false)

@@ -339,3 +339,23 @@ func errReservedName(name string) *Error {
 		Detail: "Names that begin with __pgebb_ are pgebb's own.",
 	}
 }
+
+// errListen is for LISTEN where the next transaction is on another server, to which the
+// notifications would not come.
+func errListen() *Error {
+	return &Error{
+		Severity: severityError, Code: "0A000",
+		Message: "LISTEN is not possible in transaction pooling",
+		Detail:  "Notifications come to the server connection, and that is shared with other clients.",
+		Hint:    "Give the user or the database pooler_mode = \"session\", or connect to Postgres directly.",
+	}
+}
+
+// errSessionState is for a client whose session could not be looked at after it had changed it.
+func errSessionState(reason error) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "58000",
+		Message: "the state of the session could not be kept: " + reason.Error(),
+		Detail:  "pgebb asks Postgres for the run-time parameters after a transaction that may have changed them.",
+	}
+}

@@ -56,6 +56,7 @@ type Options struct {
 	Registry   *pool.Registry
 	Console    Console
 	Classifier Classifier
+	Judge      Judge    // nil if no statement is to be judged
 	Splitter   Splitter // nil if everything is to go to the primary that does not ask for another host
 	Log        *slog.Logger
 }
@@ -67,6 +68,7 @@ type Frontend struct {
 	console    Console        // constant
 	classifier Classifier     // constant
 	splitter   Splitter       // constant
+	judge      Judge          // constant
 	log        *slog.Logger   // constant
 	keys       *keys
 	auth       *Authenticator
@@ -92,7 +94,7 @@ type Frontend struct {
 // New makes a Frontend; it accepts nobody before Listen.
 func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
-		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, log: o.Log,
+		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, judge: o.Judge, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 	}

@@ -54,8 +54,8 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 		if c.roams && c.leaves(typ, b[i:]) {
 			return c.passOn(&o, i), nil
 		}
-		if names(typ) && c.renames() {
-			next, e := c.renamed(&o, i, typ, size)
+		if names(typ) && (c.judges() || c.renames()) {
+			next, e := c.understood(&o, i, typ, size, body)
 			switch {
 			case e != nil:
 				o.flush(i)
@@ -77,6 +77,20 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 		i += size
 	}
 	return c.passOn(&o, i), nil
+}
+
+// understood deals with a message whose meaning matters. It returns the index behind it, or i
+// if it cannot be dealt with yet, or -1 if it is to be passed on as it is.
+func (c *Client) understood(o *output, i int, typ byte, size int, body []byte) (next int, failure *Error) {
+	if c.judges() {
+		if next := c.judged(o, i, typ, size, body); next >= 0 {
+			return next, nil
+		}
+	}
+	if c.renames() {
+		return c.renamed(o, i, typ, size)
+	}
+	return -1, nil
 }
 
 // passOn passes on what was gathered up to index i, and returns up to where the input is

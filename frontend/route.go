@@ -55,9 +55,10 @@ func (c *Client) route(cluster *pool.Cluster, b []byte) {
 }
 
 // awaited reports whether a message whose beginning is there is to be waited for to its
-// end, because it decides on the host.
+// end, because it decides on the host, or on what is left in the session.
 func (c *Client) awaited(typ byte, size int) bool {
-	return (typ == wire.Query || typ == wire.Parse) && size <= routedWhole && (c.server == nil || c.roams) && c.pool.Cluster().Split()
+	return (typ == wire.Query || typ == wire.Parse) && size <= routedWhole &&
+		(c.judges() || (c.server == nil || c.roams) && c.pool.Cluster().Split())
 }
 
 // leaves reports whether a client whose reads went to a replica begins something that the
@@ -176,7 +177,7 @@ func (r *request) statement(sql []byte) {
 			r.c.role = role
 		}
 	}
-	if s := r.c.f.splitter; s != nil {
+	if s := r.c.f.splitter; s != nil && r.c.pool.Settings().Parser != config.ParserOff {
 		r.add(s.Access(sql))
 	} else {
 		r.add(pool.Write)

@@ -63,6 +63,7 @@ func (p *pooler) apply(cfg *config.Config) {
 	p.cfg.Store(cfg)
 	p.registry.Update(cfg)
 	p.frontend.Update(cfg)
+	p.judge.SetLimits(judgeLimits(cfg))
 }
 
 // Set implements [admin.Control].
