@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pgebb/pgebb/internal/scram"
+	"github.com/pgebb/pgebb/internal/wire"
 )
 
 // Target is where a server is and as whom we log in to it.
@@ -77,6 +78,13 @@ type Session struct {
 	PID    uint32   // 0 if the server gave no key
 	Secret []byte   // 4 to 256 bytes, empty if the server gave no key
 	Params []Param  // as reported, in order
+}
+
+// Leave ends a session that nobody needs. Whether Postgres hears of it does not matter:
+// it notices that the connection is gone.
+func (s *Session) Leave() {
+	_, _ = s.Conn.Write(wire.AppendEmpty(nil, wire.Terminate))
+	s.Conn.Close()
 }
 
 // Keys are what a client's SCRAM login leaves for logins to servers that keep the same

@@ -150,6 +150,10 @@ func readOldError(conn net.Conn, start []byte) error {
 	return fmt.Errorf("the server says: %s", strings.ToValidUTF8(strings.TrimSpace(string(text)), "?"))
 }
 
+// ErrCredentials is wrapped when there is nothing to log in with in the way that the server
+// asks for.
+var ErrCredentials = errors.New("pgebb cannot log in")
+
 // authentication answers the requests of one login.
 type authentication struct {
 	conn           net.Conn
@@ -183,9 +187,9 @@ func (a *authentication) answer(body []byte) error {
 		// As one who could not finish SCRAM would, to be told the password in clear text.
 		return errors.New("the server asks for a password a second time")
 	case a.password == "" && a.keys == nil:
-		return errors.New("the server asks for a password and none is configured (users.toml: password or server_password)")
+		return fmt.Errorf("%w: the server asks for a password and none is configured (users.toml: password or server_password)", ErrCredentials)
 	case a.password == "" && request != authSASL:
-		return errors.New("the server asks for a password not by SCRAM, and pgebb has only the SCRAM keys from the client's login (users.toml: password or server_password)")
+		return fmt.Errorf("%w: the server asks for a password not by SCRAM, and there is only what a client's SCRAM login has left (users.toml: password or server_password)", ErrCredentials)
 	}
 	a.method = request
 	switch request {
@@ -208,6 +212,9 @@ func (a *authentication) goOn(request uint32, data []byte) error {
 	}
 	if request == authSASLContinue {
 		final, err := a.scram.Final(data)
+		if errors.Is(err, scram.ErrOtherVerifier) {
+			return fmt.Errorf("%w: %w (users.toml: password_hash, password or server_password)", ErrCredentials, err)
+		}
 		if err != nil {
 			return err
 		}

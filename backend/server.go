@@ -73,7 +73,7 @@ type Server struct {
 	Target   Target           // where it is connected to and as whom; constant
 	Greeting *Greeting        // what it reported at its login; constant
 	Born     time.Duration    // when it was ready, in [loop.Now]; constant
-	Expires  time.Duration    // when it is too old to be used again; constant
+	Expires  time.Duration    // when it is too old to be used again; guarded by the lock of its pool
 	Stats    *Counters        // of its pool on its loop
 	Totals   Totals           // of this server
 	errors   uint64           // ErrorResponses that the client who holds it has not been asked for, see TakeErrors

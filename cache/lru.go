@@ -66,6 +66,13 @@ func (c *LRU[K, V]) Put(k K, v V) {
 	}
 }
 
+// Remove forgets what is kept for k.
+func (c *LRU[K, V]) Remove(k K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lru.Remove(k)
+}
+
 // Bytes is the cost of all entries.
 func (c *LRU[K, V]) Bytes() int64 {
 	c.mu.Lock()

@@ -12,6 +12,7 @@ func (d *decoder) check(c *Config, general rawTable) {
 	d.checkDatabases(c)
 	d.checkUsers(c)
 	d.checkReach(c)
+	d.checkLookups(c, general)
 }
 
 // maxsocketPath is the longest path of a Unix socket that Linux takes
@@ -27,6 +28,15 @@ func (d *decoder) checkGeneral(c *Config, raw rawTable) {
 	if _, ok := parseLevel(g.LogLevel); !ok {
 		d.warn(raw.placeOf("log_level"), "general.log_level", "%q has none of %s for everything, so info is used%s",
 			g.LogLevel, strings.Join(logLevels, ", "), didYouMean(g.LogLevel, logLevels))
+	}
+}
+
+// leastMemory is what the process needs in bytes when it has hardly anything to do, twice.
+const leastMemory = 32 << 20
+
+func (d *decoder) checkMemory(c *Config, raw rawTable) {
+	if n := c.Memory.Limit; n > 0 && n < leastMemory {
+		d.problem(raw.placeOf("limit"), "memory.limit", "", "%d bytes are too few to work with: it must be at least %d; 0 is no limit", n, leastMemory)
 	}
 }
 
@@ -90,15 +100,18 @@ func (d *decoder) checkPassword(c *Config, u *User, raw rawTable) {
 	case u.PasswordHash != "" && !isScram && !isMD5:
 		d.problem(at, "users.password_hash", "", "this is no SCRAM verifier; make one with: pgebb hash")
 		return
-	case auth == AuthTrust:
+	case auth == AuthTrust, c.findsOut() && u.PasswordHash == "" && !hasPassword:
+	case u.Identity != "" && c.ClientTLS.Authorities == nil:
+		d.warn(raw.placeOf("identity"), "users.identity", "without tls_client_ca_certificate nobody is asked for a certificate, so it does not help user %q", u.Name)
+	case u.Identity != "" && u.PasswordHash == "" && !hasPassword:
 	case u.PasswordHash == "" && !hasPassword:
 		d.warn(raw.place(), "users", "user %q has no password, so nobody can log in as it (auth_type is %s)", u.Name, auth)
 	case hasPassword:
 	case isScram && auth == AuthMD5, isMD5 && auth == AuthScram:
 		d.warn(at, "users.password_hash", "auth_type %s cannot be checked against this kind of hash, so nobody can log in as %q", auth, u.Name)
 	}
-	if u.PasswordHash == "" || hasPassword || u.ServerPassword != "" {
-		return
+	if u.PasswordHash == "" || hasPassword || u.ServerPassword != "" || isScram && auth == AuthScram {
+		return // with SCRAM, what a client's login leaves is good for servers with the same hash
 	}
 	for _, name := range u.databases(c) {
 		if slices.ContainsFunc(c.hosts[name], func(db *Database) bool { return db.Password == "" }) {
@@ -114,12 +127,31 @@ func (d *decoder) checkReach(c *Config) {
 		reached[p.Database] = true
 	}
 	for i, db := range c.Databases {
-		if db.Name != "" && !reached[db.Name] {
+		if db.Name != "" && !reached[db.Name] && !c.findsOut() {
 			d.warn(d.databases[i].place(), "databases.name", "no user may use database %q", db.Name)
 			reached[db.Name] = true
 		}
 	}
 	if len(c.pools) == 0 && len(c.Databases) == 0 {
 		d.warn(place{}, "", "there is no database, so there is nothing that clients can use but the console")
+	}
+}
+
+// findsOut reports whether there may be users that are in no file.
+func (c *Config) findsOut() bool {
+	return c.General.AuthUser != "" || c.General.PassthroughAuth != PassNothing
+}
+
+// checkLookups looks at how such users are found out.
+func (d *decoder) checkLookups(c *Config, raw rawTable) {
+	g := &c.General
+	if db := g.AuthDBName; db != "" && !c.HasDatabase(db) {
+		d.problem(placeOfValue(raw, "auth_dbname"), "general.auth_dbname", "", "database %q is not in [[databases]]", db)
+	}
+	if g.AuthUser == "" && (g.AuthQuery != "" || g.AuthDBName != "" || g.AuthPassword != "") {
+		d.problem(raw.placeOf("auth_query", "auth_dbname", "auth_password"), "general.auth_user", "", "without it nobody looks up passwords, and auth_query, auth_dbname and auth_password are of no use")
+	}
+	if p := g.PassthroughAuth; p != PassNothing && !p.Plain() && g.TLSCertificate == "" {
+		d.warn(placeOfValue(raw, "passthrough_auth"), "general.passthrough_auth", "passwords are passed on only over TLS, and there is no tls_certificate")
 	}
 }

@@ -43,6 +43,8 @@ func (k key) choices(t reflect.Type) []string {
 		return parserModes
 	case reflect.TypeFor[Recovery]():
 		return recoveries
+	case reflect.TypeFor[Passthrough]():
+		return passthroughAuths
 	case reflect.TypeFor[TLSVerify]():
 		return tlsVerifies
 	}

@@ -35,7 +35,9 @@ func (d *decoder) config(main, users rawTable, databaseURLs []string) *Config {
 	d.fill(tableNamed("general"), general, &c.General)
 	d.verify = c.General.TLSVerify
 	d.fill(tableNamed("tcp"), d.one(main, "tcp"), &c.TCP)
-	d.fill(tableNamed("memory"), d.one(main, "memory"), &c.Memory)
+	memory := d.one(main, "memory")
+	d.fill(tableNamed("memory"), memory, &c.Memory)
+	d.checkMemory(c, memory)
 	d.admin(c, main, users)
 	if urls := d.databaseURLs(databaseURLs); len(urls) > 0 {
 		d.fromURLs(c, urls)

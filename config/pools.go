@@ -45,6 +45,8 @@ type Pool struct {
 type Credential struct {
 	Passwords    []string // each of them will do
 	PasswordHash string   // empty, or a SCRAM verifier, or an MD5 hash
+	Identity     string   // common name of the certificate that does instead; empty if none
+	Certificate  bool     // a certificate must be shown where authorities for that are configured
 }
 
 // Pools returns all pools in the order of the files.
@@ -72,6 +74,17 @@ func (c *Config) Login(user, database string) (Credential, bool) {
 	}
 	cred, ok := c.anyLogin[user]
 	return cred, ok
+}
+
+// EachLogin calls f for what every user's password is held to, several times for one that
+// is there for several databases.
+func (c *Config) EachLogin(f func(user string, cred Credential)) {
+	for l, cred := range c.logins {
+		f(l.user, cred)
+	}
+	for user, cred := range c.anyLogin {
+		f(user, cred)
+	}
 }
 
 // bouncerConsole is the database that the console of PgBouncer is at.
@@ -123,7 +136,7 @@ func (c *Config) index() {
 	c.anyLogin, c.hosts = map[string]Credential{}, c.hostsByName()
 	for i := range c.Users {
 		u := &c.Users[i]
-		cred := Credential{Passwords: u.passwords(), PasswordHash: u.PasswordHash}
+		cred := Credential{u.passwords(), u.PasswordHash, u.Identity, u.TLSClientCertificateRequired}
 		if _, ok := c.anyLogin[u.Name]; !ok {
 			c.anyLogin[u.Name] = cred
 		}
@@ -212,3 +225,6 @@ func (c *Config) effective(u *User, db *Database) Pool {
 	}
 	return c.sized(p, u, db)
 }
+
+// DefaultAuthQuery is auth_query if that is not set.
+const DefaultAuthQuery = "SELECT rolname, rolpassword, extract(epoch FROM rolvaliduntil) FROM pg_catalog.pg_authid WHERE rolname = $1 AND rolcanlogin"

@@ -68,8 +68,8 @@ type User struct {
 	Password                     string         `toml:"password" status:"implemented" secret:"yes" doc:"its password, for clients and, unless there is server_password, for servers"`
 	Passwords                    []string       `toml:"passwords" status:"implemented" secret:"yes" doc:"several that all work, as while one is being replaced"`
 	PasswordHash                 string         `toml:"password_hash" status:"implemented" secret:"yes" doc:"SCRAM verifier to check clients against; servers then need server_password, or none"`
-	Identity                     string         `toml:"identity" status:"refused" planned:"yes" doc:"name in the certificate that a client shows"`
-	TLSClientCertificateRequired bool           `toml:"tls_client_certificate_required" default:"true" status:"ignored" planned:"yes" doc:"a client that has an identity must show a certificate"`
+	Identity                     string         `toml:"identity" status:"implemented" doc:"common name of the certificate with which a client is let in without a password (tls_client_ca_certificate)"`
+	TLSClientCertificateRequired bool           `toml:"tls_client_certificate_required" default:"true" status:"implemented" doc:"clients must show a certificate where tls_client_ca_certificate is set"`
 	PoolSize                     *int           `toml:"pool_size" alias:"max_pool_size" min:"1" status:"implemented" doc:"overrides pool_size of the database"`
 	MinPoolSize                  *int           `toml:"min_pool_size" status:"implemented" doc:"overrides min_pool_size of the database"`
 	PoolerMode                   *PoolerMode    `toml:"pooler_mode" status:"implemented" doc:"overrides pooler_mode of the database"`
@@ -123,7 +123,7 @@ type Memory struct {
 	NetBuffer            int           `toml:"net_buffer" default:"4096" unit:"bytes" status:"ignored" doc:"size of a buffer that PgDog has for each connection; pgebb has none"`
 	MessageBuffer        int           `toml:"message_buffer" default:"4096" unit:"bytes" status:"ignored" doc:"size of a buffer that PgDog has for each connection; pgebb has none"`
 	StackSize            int           `toml:"stack_size" default:"2097152" unit:"bytes" status:"ignored" doc:"size of the stacks of threads; those of Go grow as they must"`
-	Limit                int           `toml:"limit" default:"0" unit:"bytes" status:"refused" planned:"yes" own:"yes" doc:"most bytes that the process may use; 0 is no limit"`
+	Limit                int           `toml:"limit" default:"0" unit:"bytes" status:"implemented" own:"yes" restart:"yes" doc:"most bytes that the process is to use; 0 is the limit of its control group, if that has one"`
 	TrimThreshold        int           `toml:"trim_threshold" default:"262144" unit:"bytes" status:"implemented" own:"yes" restart:"yes" doc:"how many bytes must be free before they are given back to the system, and at least a sixteenth of what is held"`
 	TrimInterval         time.Duration `toml:"trim_interval" default:"5000" unit:"ms" min:"1" status:"implemented" own:"yes" restart:"yes" doc:"least time between two times that memory is given back"`
 	TransparentHugePages bool          `toml:"transparent_huge_pages" default:"false" status:"implemented" own:"yes" restart:"yes" doc:"let the system use huge pages for the process; they save a little time and can keep a lot of memory"`

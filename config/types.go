@@ -77,6 +77,34 @@ func (m ParserMode) MarshalText() ([]byte, error) { return []byte(m.String()), n
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (m *ParserMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, b, parserModes) }
 
+// Passthrough says whether clients are asked for their passwords to pass them on.
+type Passthrough uint8
+
+// The ways to pass passwords on.
+const (
+	PassNothing Passthrough = iota
+	PassEncrypted
+	PassPlain
+	PassEncryptedChange
+	PassPlainChange
+)
+
+var passthroughAuths = []string{"disabled", "enabled", "enabled_plain", "enabled_allow_change", "enabled_plain_allow_change"}
+
+func (p Passthrough) String() string { return passthroughAuths[p] }
+
+// Plain reports whether passwords are also taken from connections without TLS.
+func (p Passthrough) Plain() bool { return p == PassPlain || p == PassPlainChange }
+
+// AllowChange reports whether a password may replace the one that is known.
+func (p Passthrough) AllowChange() bool { return p == PassEncryptedChange || p == PassPlainChange }
+
+// MarshalText implements encoding.TextMarshaler.
+func (p Passthrough) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Passthrough) UnmarshalText(b []byte) error { return unmarshalEnum(p, b, passthroughAuths) }
+
 // Recovery says what to do with a connection that was left in the middle of
 // something.
 type Recovery uint8

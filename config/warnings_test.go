@@ -57,7 +57,17 @@ level = "off"
 		{"a hash of the other kind", oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\nserver_password = 'x'\npassword_hash = '" + md5 + "'\n", `
 			warning: users.toml:5: users.password_hash: auth_type scram cannot be checked against this kind of hash, so nobody can log in as "ann"`},
 		{"a hash that plain can check", "[general]\nauth_type = 'plain'\n" + oneDatabase + "password = 'x'\n", "[[users]]\nname = 'ann'\ndatabase = 'app'\npassword_hash = '" + md5 + "'\n", ""},
-		{"a hash and nothing for servers", oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\npassword_hash = '" + scram + "'\n", `
+		{"a hash, and what it leaves does for servers", oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\npassword_hash = '" + scram + "'\n", ""},
+		{"an identity and no certificates", oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\nidentity = 'ann'\nserver_password = 'x'\n", `
+			warning: users.toml:4: users.identity: without tls_client_ca_certificate nobody is asked for a certificate, so it does not help user "ann"`},
+		{"users to be found out", "[general]\nauth_user = 'x'\n" + oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\n", ""},
+		{"passwords that are not passed on", "[general]\npassthrough_auth = 'enabled'\n" + oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\n", `
+			warning: pgdog.toml:2: general.passthrough_auth: passwords are passed on only over TLS, and there is no tls_certificate`},
+		{"look-ups in no database", "[general]\nauth_user = 'x'\nauth_dbname = 'y'\n" + oneDatabase, oneUser, `
+			pgdog.toml:3: general.auth_dbname: database "y" is not in [[databases]]`},
+		{"look-ups by nobody", "[general]\nauth_query = 'SELECT'\n" + oneDatabase, oneUser, `
+			pgdog.toml:2: general.auth_user: without it nobody looks up passwords, and auth_query, auth_dbname and auth_password are of no use`},
+		{"a hash and nothing for servers", "[general]\nauth_type = 'plain'\n" + oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\npassword_hash = '" + scram + "'\n", `
 			warning: users.toml:4: users.password_hash: the servers of user "ann" have no password, since a hash is none: without server_password Postgres must let them in without`},
 		{"no level", "[general]\nlog_level = 'inof'\n" + oneDatabase, oneUser, `
 			warning: pgdog.toml:2: general.log_level: "inof" has none of trace, debug, info, warn, error, off for everything, so info is used; did you mean "info"?`},

@@ -3,7 +3,6 @@ package frontend
 import (
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -36,64 +35,74 @@ const (
 // Authenticator logs clients in. It is safe for concurrent use.
 type Authenticator struct {
 	secret  [32]byte // makes the salts of users who do not exist; constant
+	outside outside  // who knows users that are in no file; nil if nobody does
 	current atomic.Pointer[authConfig]
+	derived atomic.Uint64  // derivations of verifiers so far
+	working sync.WaitGroup // goroutines that derive verifiers
 }
 
-// authConfig is a configuration and what was derived from its passwords; both go at
-// a reload.
-type authConfig struct {
-	cfg *config.Config
-
-	mu        sync.Mutex
-	verifiers map[string]func() ([]*scram.Verifier, error) // by credential; guarded by mu
+// outside knows what is in no file.
+type outside interface {
+	// lookUp asks Postgres for the credential of a user; nil if there is none that is good.
+	lookUp(cfg *config.Config, user, database string) (*config.Credential, error)
+	// forget has the next lookUp ask again, after a login that has failed.
+	forget(cfg *config.Config, user, database string)
+	// learned is the password that Postgres has let a user in with.
+	learned(user, database string) (password string, ok bool)
+	// judge has Postgres decide on a password.
+	judge(cfg *config.Config, user, database, password string) (bool, error)
+	// learn makes a user one that has a pool, with a password if that is known.
+	learn(config.Learned) error
+	// trust has servers for a user log in with what the user's own login has left.
+	trust(user, database string, keys *scram.Keys)
 }
 
-// NewAuthenticator makes one that goes by a configuration.
-func NewAuthenticator(cfg *config.Config) *Authenticator {
-	a := &Authenticator{}
+// NewAuthenticator makes one that goes by a configuration, and by what somebody knows who
+// may be nil.
+func NewAuthenticator(cfg *config.Config, o outside) *Authenticator {
+	a := &Authenticator{outside: o}
 	_, _ = rand.Read(a.secret[:]) // never fails
 	a.Update(cfg)
 	return a
 }
 
-// Update makes it go by another configuration.
+// Update makes it go by another configuration. A goroutine derives the verifiers of its
+// passwords; it ends with that, or soon after the next Update.
 func (a *Authenticator) Update(cfg *config.Config) {
-	a.current.Store(&authConfig{cfg: cfg, verifiers: make(map[string]func() ([]*scram.Verifier, error))})
+	c := a.newAuthConfig(cfg, a.current.Load())
+	a.current.Store(c)
+	a.working.Go(func() { a.prepare(c) })
+}
+
+// claim is who a client says that it is, and what it is held to.
+type claim struct {
+	cred      config.Credential
+	known     bool // there is such a user
+	console   bool // it wants the console
+	lookedUp  bool // Postgres was asked for the credential
+	certified bool // its certificate has proved it
+	method    config.AuthType
 }
 
 // Authenticate asks the client for its password, in the way that auth_type says, and
 // ends with AuthenticationOk. An *Error is to be told to the client. Whether the user
-// exists makes no difference to what is said and done, but for the first SCRAM login of
-// a user since the configuration was read: its verifier is made then.
+// exists makes no difference to what is said and done.
 func (a *Authenticator) Authenticate(conn net.Conn, st *startup) error {
 	current := a.current.Load()
-	cred, known := current.cfg.Login(st.User, st.Database)
-	method := current.cfg.General.AuthType
-	if current.cfg.IsConsole(st.Database) {
-		cred, known = current.cfg.ConsoleLogin(st.User)
-		if method == config.AuthTrust {
-			method = config.AuthScram // the console is never open to everybody
-		}
+	c, err := a.claimOf(current.cfg, conn, st)
+	if err != nil {
+		return err
 	}
 	l := login{conn: conn, user: st.User}
 	if st.shield != nil {
 		l.endPoint = st.shield.endPoint
 	}
-	var err error
-	switch method {
-	case config.AuthTrust:
-		if !known {
-			return errAuthFailed(st.User)
-		}
-	case config.AuthPlain:
-		err = l.plain(cred, known, a.mock(st.User))
-	case config.AuthMD5:
-		err = l.md5(cred, known)
+	switch {
+	case c.certified:
+	case a.passes(current.cfg, conn, st, c):
+		err = a.passThrough(&l, current, st, c)
 	default:
-		var verifiers []*scram.Verifier
-		if verifiers, err = a.scramVerifiers(current, st.User, cred, known); err == nil {
-			err = l.scram(verifiers, known)
-		}
+		err = a.check(&l, current, st, c)
 	}
 	if err != nil {
 		return err
@@ -101,58 +110,90 @@ func (a *Authenticator) Authenticate(conn net.Conn, st *startup) error {
 	return l.request(requestOK, nil)
 }
 
-// scramVerifiers returns what the client's proof is held to. Those of several
-// passwords, and of a hash beside them, share one salt, since the client is told only
-// one. They are made once; meanwhile other users do not wait.
-func (a *Authenticator) scramVerifiers(current *authConfig, user string, cred config.Credential, known bool) ([]*scram.Verifier, error) {
-	if !known {
-		return []*scram.Verifier{a.mock(user)}, nil
-	}
-	key := strings.Join(append([]string{user, cred.PasswordHash}, cred.Passwords...), "\x00")
-	current.mu.Lock()
-	derive := current.verifiers[key]
-	if derive == nil {
-		derive = sync.OnceValues(func() ([]*scram.Verifier, error) { return a.derive(user, cred) })
-		current.verifiers[key] = derive
-	}
-	current.mu.Unlock()
-	return derive()
-}
-
-func (a *Authenticator) derive(user string, cred config.Credential) ([]*scram.Verifier, error) {
-	var verifiers []*scram.Verifier
-	salt, iterations := a.salt(user), scram.Iterations
-	// Another kind of hash cannot be used for SCRAM; configcheck says so.
-	if v, err := scram.Parse(cred.PasswordHash); err == nil {
-		verifiers = append(verifiers, v)
-		salt, iterations = v.Salt, v.Iterations
-	}
-	for _, p := range cred.Passwords {
-		v, err := scram.Derive(p, salt, iterations)
-		if err != nil {
-			return nil, err
+// claimOf finds out what a client is held to.
+func (a *Authenticator) claimOf(cfg *config.Config, conn net.Conn, st *startup) (c claim, err error) {
+	c.method = cfg.General.AuthType
+	if cfg.IsConsole(st.Database) {
+		c.console = true
+		c.cred, c.known = cfg.ConsoleLogin(st.User)
+		if c.method == config.AuthTrust {
+			c.method = config.AuthScram // the console is never open to everybody
 		}
-		verifiers = append(verifiers, v)
+		return c, nil
 	}
-	if len(verifiers) == 0 {
-		verifiers = append(verifiers, a.mock(user))
+	c.cred, c.known = cfg.Login(st.User, st.Database)
+	if err := c.checkCertificate(cfg, conn, st); err != nil || c.certified {
+		return c, err
 	}
-	return verifiers, nil
+	if !c.known && a.outside != nil && cfg.General.AuthUser != "" && !a.passes(cfg, conn, st, c) {
+		c.lookedUp = true
+		found, err := a.outside.lookUp(cfg, st.User, st.Database)
+		if err != nil {
+			return c, err
+		}
+		if found != nil {
+			c.cred, c.known = *found, true
+		}
+	}
+	return c, nil
 }
 
-// salt is the salt that a user is told, the same each time, whether or not the user
-// exists.
-func (a *Authenticator) salt(user string) []byte {
-	mac := hmac.New(sha256.New, a.secret[:])
-	mac.Write([]byte(user))
-	return mac.Sum(nil)[:16]
+// checkCertificate lets in who has the certificate of its user, and keeps out who lacks one.
+func (c *claim) checkCertificate(cfg *config.Config, conn net.Conn, st *startup) error {
+	if cfg.ClientTLS.Authorities == nil || isUnix(conn) {
+		return nil
+	}
+	if st.shield == nil || st.shield.certificate == nil {
+		if !c.known || c.cred.Certificate {
+			return errNoCertificate()
+		}
+		return nil
+	}
+	if c.known && c.cred.Identity != "" {
+		c.certified = st.shield.certificate.Subject.CommonName == c.cred.Identity
+		if !c.certified {
+			c.known, c.cred = false, config.Credential{} // it goes on as somebody who is not known
+		}
+	}
+	return nil
 }
 
-// mock is a verifier that nobody knows the password of.
-func (a *Authenticator) mock(user string) *scram.Verifier {
-	keys := make([]byte, 2*sha256.Size)
-	_, _ = rand.Read(keys) // never fails
-	return &scram.Verifier{Iterations: scram.Iterations, Salt: a.salt(user), StoredKey: keys[:32], ServerKey: keys[32:]}
+// check asks for a password as auth_type says, and makes a user that was looked up one with
+// a pool.
+func (a *Authenticator) check(l *login, current *authConfig, st *startup, c claim) (err error) {
+	var keys *scram.Keys
+	switch c.method {
+	case config.AuthTrust:
+		if !c.known {
+			err = errAuthFailed(st.User)
+		}
+	case config.AuthPlain:
+		err = l.plain(c.cred, c.known, a.mock(st.User))
+	case config.AuthMD5:
+		err = l.md5(c.cred, c.known)
+	default:
+		var verifiers []*scram.Verifier
+		if verifiers, err = a.scramVerifiers(current, st.User, c.cred, c.known); err == nil {
+			keys, err = l.scram(verifiers, c.known)
+		}
+	}
+	if c.lookedUp && err != nil {
+		a.outside.forget(current.cfg, st.User, st.Database)
+	}
+	if err != nil || a.outside == nil || c.console {
+		return err
+	}
+	if c.lookedUp {
+		// A hash is none of its passwords.
+		learned := config.Learned{User: st.User, Database: st.Database, Password: strings.Join(c.cred.Passwords, "")}
+		if err := a.outside.learn(learned); err != nil {
+			return err
+		}
+	}
+	if keys != nil && len(c.cred.Passwords) == 0 {
+		a.outside.trust(st.User, st.Database, keys)
+	}
+	return nil
 }
 
 // login is the exchange with one client.
@@ -217,6 +258,16 @@ func (l *login) plain(cred config.Credential, known bool, mock *scram.Verifier) 
 	if err != nil {
 		return err
 	}
+	ok, err := l.isPassword(cred, given, mock)
+	if err == nil && (!known || !ok) {
+		err = errAuthFailed(l.user)
+	}
+	return err
+}
+
+// isPassword compares a password with all that a credential has, which takes the same time
+// whether or not it has anything.
+func (l *login) isPassword(cred config.Credential, given string, mock *scram.Verifier) (bool, error) {
 	ok := false
 	for _, p := range cred.Passwords {
 		ok = hmac.Equal([]byte(given), []byte(p)) || ok
@@ -229,13 +280,9 @@ func (l *login) plain(cred config.Credential, known bool, mock *scram.Verifier) 
 	}
 	d, err := scram.Derive(given, v.Salt, v.Iterations)
 	if err != nil {
-		return err
+		return false, err
 	}
-	ok = hmac.Equal(d.StoredKey, v.StoredKey) || ok
-	if !known || !ok {
-		return errAuthFailed(l.user)
-	}
-	return nil
+	return hmac.Equal(d.StoredKey, v.StoredKey) || ok, nil
 }
 
 func isMD5(hash string) bool { return len(hash) == len("md5")+32 && strings.HasPrefix(hash, "md5") }

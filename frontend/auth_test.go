@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/pgebb/pgebb/backend"
@@ -163,7 +162,7 @@ func sqlstate(err error) string {
 func TestWhoGetsIn(t *testing.T) {
 	const all = "scram md5 plain"
 	for _, authType := range strings.Fields(all) {
-		a := NewAuthenticator(authConfigFor(t, authType))
+		a := NewAuthenticator(authConfigFor(t, authType), nil)
 		for _, c := range []struct{ user, password, in string }{
 			{"one", "sesame street", all},
 			{"one", "sesame stree", ""},
@@ -201,7 +200,7 @@ func TestWhoGetsIn(t *testing.T) {
 }
 
 func TestTrust(t *testing.T) {
-	a := NewAuthenticator(authConfigFor(t, "trust"))
+	a := NewAuthenticator(authConfigFor(t, "trust"), nil)
 	p, client, err := authenticate(a, "one", "d", "wrong", (*prompt).answer)
 	if client != nil || err != nil || !bytes.Equal(p.requests, []byte{requestOK}) {
 		t.Errorf("a user is asked %d: %v, %v", p.requests, client, err)
@@ -213,7 +212,7 @@ func TestTrust(t *testing.T) {
 
 func TestTheConsoleIsForItsUserOnly(t *testing.T) {
 	for _, authType := range []string{"scram", "md5", "plain", "trust"} {
-		a := NewAuthenticator(authConfigFor(t, authType))
+		a := NewAuthenticator(authConfigFor(t, authType), nil)
 		for _, c := range []struct {
 			user, password string
 			in             bool
@@ -238,7 +237,7 @@ func TestTheConsoleIsForItsUserOnly(t *testing.T) {
 // and to one who does not exist.
 func TestUnknownUsersAreAskedAsOthers(t *testing.T) {
 	for _, authType := range []string{"scram", "md5", "plain"} {
-		a := NewAuthenticator(authConfigFor(t, authType))
+		a := NewAuthenticator(authConfigFor(t, authType), nil)
 		ask := func(user string) (*prompt, string) {
 			p, _, err := authenticate(a, user, "d", "wrong", (*prompt).answer)
 			var e *Error
@@ -286,7 +285,7 @@ func challenge(t *testing.T, p *prompt) saslChallenge {
 }
 
 func TestAClientMayLeaveOutItsInitialResponse(t *testing.T) {
-	a := NewAuthenticator(authConfigFor(t, "scram"))
+	a := NewAuthenticator(authConfigFor(t, "scram"), nil)
 	for password, in := range map[string]bool{"sesame street": true, "wrong": false} {
 		p, _, err := authenticate(a, "one", "d", password, func(p *prompt) error {
 			client := scram.NewClient(p.password)
@@ -313,7 +312,7 @@ func TestAClientMayLeaveOutItsInitialResponse(t *testing.T) {
 func TestAnswersThatAreNone(t *testing.T) {
 	authenticators := map[string]*Authenticator{}
 	for _, authType := range []string{"scram", "md5", "plain"} {
-		authenticators[authType] = NewAuthenticator(authConfigFor(t, authType))
+		authenticators[authType] = NewAuthenticator(authConfigFor(t, authType), nil)
 	}
 	password := func(body string) []byte { return wire.AppendRaw(nil, wire.Password, []byte(body)) }
 	sasl := func(first string) []byte { return password(string(initialResponse(scram.Mechanism, []byte(first)))) }
@@ -374,7 +373,7 @@ func TestANewConfigurationHoldsAtOnce(t *testing.T) {
 	cfg := func(password string) *config.Config {
 		return loadConfig(t, "", "[[databases]]\nname = \"d\"\nhost = \"127.0.0.1\"\n", fmt.Sprintf("[[users]]\nname = \"u\"\npassword = %q\ndatabase = \"d\"\n", password))
 	}
-	a := NewAuthenticator(cfg("before"))
+	a := NewAuthenticator(cfg("before"), nil)
 	for _, password := range []string{"before", "after"} {
 		if _, _, err := authenticate(a, "u", "d", password, (*prompt).answer); (err == nil) != (password == "before") {
 			t.Errorf("%s: %v", password, err)
@@ -388,32 +387,6 @@ func TestANewConfigurationHoldsAtOnce(t *testing.T) {
 	}
 }
 
-func TestVerifiersAreMadeOnce(t *testing.T) {
-	a := NewAuthenticator(authConfigFor(t, "scram"))
-	current := a.current.Load()
-	cred, _ := current.cfg.Login("two", "d")
-	got := make([][]*scram.Verifier, 8)
-	var wg sync.WaitGroup
-	for i := range got {
-		wg.Go(func() { got[i], _ = a.scramVerifiers(current, "two", cred, true) })
-	}
-	wg.Wait()
-	for _, v := range got {
-		if len(v) != 2 || v[0] != got[0][0] {
-			t.Errorf("they are made again: %p, %p", v, got[0])
-		}
-	}
-	if other, _ := a.scramVerifiers(current, "one", cred, true); other[0] == got[0][0] {
-		t.Error("another user with the same passwords has the same salt")
-	}
-	if len(current.verifiers) != 2 {
-		t.Errorf("%d are kept", len(current.verifiers))
-	}
-	if _, err := a.scramVerifiers(current, "nobody", config.Credential{}, false); err != nil || len(current.verifiers) != 2 {
-		t.Errorf("users who do not exist take memory (%v)", err)
-	}
-}
-
 func FuzzAuthenticate(f *testing.F) {
 	f.Add(byte(0), wire.AppendRaw(nil, wire.Password, initialResponse(scram.Mechanism, []byte("n,,n=,r=abc"))))
 	f.Add(byte(0), append(wire.AppendRaw(nil, wire.Password, initialResponse(scram.Mechanism, []byte("y,,n=u,r=abc"))), wire.AppendRaw(nil, wire.Password, []byte("c=eSws,r=abc,p=AAAA"))...))
@@ -423,7 +396,7 @@ func FuzzAuthenticate(f *testing.F) {
 	f.Add(byte(2), []byte("p\x00\x00\x00\x03"))
 	var authenticators []*Authenticator
 	for _, authType := range []string{"scram", "md5", "plain"} {
-		authenticators = append(authenticators, NewAuthenticator(authConfigFor(f, authType)))
+		authenticators = append(authenticators, NewAuthenticator(authConfigFor(f, authType), nil))
 	}
 	f.Fuzz(func(t *testing.T, which byte, in []byte) {
 		a := authenticators[int(which)%len(authenticators)]

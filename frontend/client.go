@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -79,6 +80,7 @@ type Client struct {
 	split    bool        // its database had several hosts at the last checkout
 	roams    bool        // its server is a replica's, because it was reading
 	dead     bool        // it cannot be written to; gone is about to be called
+	unread   bool        // it is not read because there is too little memory, see short
 	retries  uint8
 
 	mark    time.Duration // when the present state of the transaction began
@@ -129,6 +131,9 @@ func (c *Client) Readable() {
 		c.collectMore()
 		return
 	}
+	if c.short() {
+		return
+	}
 	buf := c.Loop().Buffer()
 	kept := copy(buf, c.held)
 	room := buf[kept:]
@@ -167,6 +172,11 @@ func (c *Client) collectMore() {
 	have := len(c.collected)
 	_, size := wire.Header(c.collected)
 	if have == cap(c.collected) {
+		if !c.f.budget.Room(int64(min(size, 2*have))) {
+			c.f.budget.TurnedAway()
+			c.bye(errProcessMemory(c.f.budget.Limit(), fmt.Sprintf("A Parse of %d bytes does not fit into what is given to messages on their way.", size)))
+			return
+		}
 		c.collecting(append(make([]byte, 0, min(size, 2*have)), c.collected...))
 	}
 	n, more, err := c.Read(c.collected[have:cap(c.collected)])

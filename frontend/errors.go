@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/internal/scram"
 )
 
@@ -83,6 +84,31 @@ func errAuthFailed(user string) *Error {
 	return &Error{
 		Severity: severityFatal, Code: "28P01",
 		Message: fmt.Sprintf("password authentication failed for user %q", user),
+	}
+}
+
+// errNoCertificate is for a client that must show a certificate, in the words of Postgres.
+func errNoCertificate() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "28000", Message: "connection requires a valid client certificate",
+		Hint: "Connect with TLS and with a certificate (sslcert, sslkey) of an authority in tls_client_ca_certificate.",
+	}
+}
+
+// errLookUp is for a user whose password Postgres could not be asked for.
+func errLookUp(reason error) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "58000", Message: "the user could not be looked up in Postgres", Detail: reason.Error(),
+		Hint: "See auth_user, auth_password and auth_query in pgdog.toml.",
+	}
+}
+
+// errTooManyUsers is for one user too many of those that are in no file.
+func errTooManyUsers() *Error {
+	return &Error{
+		Severity: severityFatal, Code: "53400", Message: "too many users",
+		Detail: fmt.Sprintf("pgebb keeps pools for %d users that are not in users.toml.", maxLearned),
+		Hint:   "Put those that are needed for long into users.toml.",
 	}
 }
 
@@ -196,6 +222,11 @@ func errServerUnavailable(reason string) *Error {
 		Severity: severityFatal, Code: "08006", Message: "the server is unavailable",
 		Detail: reason,
 	}
+}
+
+// errSaid is what Postgres said to a login of ours that was for a client's.
+func errSaid(said *backend.ServerError) *Error {
+	return &Error{Severity: severityFatal, Code: said.Code(), Message: said.Message()}
 }
 
 // errStatementMode refuses a transaction block in statement mode.
@@ -357,5 +388,14 @@ func errSessionState(reason error) *Error {
 		Severity: severityFatal, Code: "58000",
 		Message: "the state of the session could not be kept: " + reason.Error(),
 		Detail:  "pgebb asks Postgres for the run-time parameters after a transaction that may have changed them.",
+	}
+}
+
+// errProcessMemory is for who wants something that there is no memory for.
+func errProcessMemory(limit int64, detail string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "53200", Message: "out of memory",
+		Detail: fmt.Sprintf("pgebb is near its memory.limit of %d bytes. %s", limit, detail),
+		Hint:   "SHOW MEMORY on the console says what takes it. Raise memory.limit, or have fewer clients or prepared statements.",
 	}
 }

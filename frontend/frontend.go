@@ -15,6 +15,7 @@ import (
 	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/memory"
 	"github.com/pgebb/pgebb/pool"
 )
 
@@ -59,6 +60,7 @@ type Options struct {
 	Judge      Judge    // nil if no statement is to be judged
 	Splitter   Splitter // nil if everything is to go to the primary that does not ask for another host
 	Log        *slog.Logger
+	Budget     *memory.Budget // nil without a limit on memory
 }
 
 // Frontend is everything that faces clients.
@@ -68,13 +70,20 @@ type Frontend struct {
 	console    Console        // constant
 	classifier Classifier     // constant
 	splitter   Splitter       // constant
-	judge      Judge          // constant
+	verdicts   Judge          // constant
 	log        *slog.Logger   // constant
 	keys       *keys
 	auth       *Authenticator
+	found      learnedUsers
+	lookUps    *lookUps
+	failures   *failures
+	ctx        context.Context // ends with Close
+	stop       context.CancelFunc
 	statements *cache.Registry
-	scratch    [][]byte // by loop, and touched by that only: for messages that are put together
-	held       []held   // by loop, and touched by that only
+	scratch    [][]byte       // by loop, and touched by that only: for messages that are put together
+	held       []held         // by loop, and touched by that only
+	unread     []unread       // the same
+	budget     *memory.Budget // constant; nil without a limit on memory
 
 	cfg         atomic.Pointer[config.Config]
 	encryption  atomic.Pointer[encryption] // nil if there is none
@@ -94,23 +103,32 @@ type Frontend struct {
 // New makes a Frontend; it accepts nobody before Listen.
 func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
-		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, judge: o.Judge, log: o.Log,
+		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, verdicts: o.Judge, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
+		unread: make([]unread, len(o.Loops.Loops())), budget: o.Budget,
 	}
-	f.auth = NewAuthenticator(cfg)
-	f.Update(cfg)
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	f.lookUps, f.failures = newLookUps(cfg.General.AuthQueryCacheLimit), newFailures()
+	f.auth = NewAuthenticator(cfg, f)
+	f.watchBudget()
+	f.apply(cfg)
 	for _, l := range f.loops.Loops() {
 		l.Post(func() { l.OnTick(func(now time.Duration) { f.sweep(l, now) }) })
 	}
 	return f
 }
 
-// Update makes a new configuration the one that logins and clients go by.
+// Update makes a new configuration the one that pools, logins and clients go by.
 func (f *Frontend) Update(cfg *config.Config) {
+	f.updatePools(cfg)
+	f.auth.Update(cfg)
+	f.apply(cfg)
+}
+
+func (f *Frontend) apply(cfg *config.Config) {
 	f.cfg.Store(cfg)
 	f.encryption.Store(newEncryption(cfg.ClientTLS))
-	f.auth.Update(cfg)
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
 	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
 	f.policy.Store(statementPolicy(cfg))
@@ -151,7 +169,13 @@ func (f *Frontend) serve(conn net.Conn) {
 		f.refuse(conn, st, errTLSRequired())
 		return
 	}
-	if err := f.auth.Authenticate(conn, st); err != nil {
+	if st.Database != cfg.Admin.Name { // the operator is needed most then
+		if e := f.admits(); e != nil {
+			f.refuse(conn, st, e)
+			return
+		}
+	}
+	if err := f.authenticate(conn, st, cfg); err != nil {
 		f.refuse(conn, st, err)
 		return
 	}
@@ -328,6 +352,7 @@ func (f *Frontend) CancelAll() {
 // goroutines have ended. The loops are stopped after it.
 func (f *Frontend) Close() {
 	f.closeListeners()
+	f.stop()
 	f.mu.Lock()
 	for conn := range f.open {
 		_ = conn.SetDeadline(time.Unix(1, 0))
@@ -336,6 +361,7 @@ func (f *Frontend) Close() {
 	f.open = nil
 	f.mu.Unlock()
 	f.logins.Wait()
+	f.auth.working.Wait()
 }
 
 // eachClient runs fn for every client on its loop and returns when it was run for

@@ -27,7 +27,9 @@ var (
 // hold changes the input that cannot be dealt with yet; b is kept.
 func (c *Client) hold(b []byte) {
 	h := &c.f.held[c.Loop().ID()]
-	h.input += memory.SizeOf(cap(b)) - memory.SizeOf(cap(c.held))
+	more := memory.SizeOf(cap(b)) - memory.SizeOf(cap(c.held))
+	h.input += more
+	c.f.budget.Transit(more)
 	h.inputs += one(b) - one(c.held)
 	c.held = b
 }
@@ -35,7 +37,9 @@ func (c *Client) hold(b []byte) {
 // collecting changes the Parse that is collected; b is kept.
 func (c *Client) collecting(b []byte) {
 	h := &c.f.held[c.Loop().ID()]
-	h.parses += memory.SizeOf(cap(b)) - memory.SizeOf(cap(c.collected))
+	more := memory.SizeOf(cap(b)) - memory.SizeOf(cap(c.collected))
+	h.parses += more
+	c.f.budget.Transit(more)
 	h.collected += one(b) - one(c.collected)
 	c.collected = b
 }

@@ -9,40 +9,41 @@ import (
 )
 
 // scram is the exchange of SASL messages, with channel binding if the client wants it and
-// its connection has it.
-func (l *login) scram(verifiers []*scram.Verifier, known bool) error {
+// its connection has it. What it leaves is good for logins to whoever has the same
+// verifier.
+func (l *login) scram(verifiers []*scram.Verifier, known bool) (*scram.Keys, error) {
 	offer := scram.Mechanism + "\x00\x00"
 	if l.endPoint != nil {
 		offer = scram.MechanismPlus + "\x00" + offer
 	}
 	if err := l.request(requestSASL, []byte(offer)); err != nil {
-		return err
+		return nil, err
 	}
 	mechanism, initial, err := l.initial()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	server := scram.NewServer(verifiers...)
 	server.Bind(l.endPoint, mechanism == scram.MechanismPlus)
 	first, err := server.First(initial)
 	if err != nil {
-		return saslError(err)
+		return nil, saslError(err)
 	}
 	if err := l.request(requestSASLContinue, first); err != nil {
-		return err
+		return nil, err
 	}
 	body, err := l.response("SASL")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	final, err := server.Final(body)
 	if err = saslError(err); err != nil && !errors.Is(err, scram.ErrPassword) {
-		return err
+		return nil, err
 	}
 	if err != nil || !known {
-		return errAuthFailed(l.user)
+		return nil, errAuthFailed(l.user)
 	}
-	return l.request(requestSASLFinal, final)
+	return server.Keys(), l.request(requestSASLFinal, final)
 }
 
 // saslError is what the client is told of an error other than a wrong password.

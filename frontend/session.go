@@ -33,7 +33,7 @@ var needsOf = [...]verdict.Needs{
 // judges reports whether what the client sends is judged.
 func (c *Client) judges() bool {
 	set := c.pool.Settings()
-	return set.Parser != config.ParserOff && set.Mode != config.Session && c.f.judge != nil
+	return set.Parser != config.ParserOff && set.Mode != config.Session && c.f.verdicts != nil
 }
 
 // judged judges a message, and returns the index behind it if it is dealt with, which is when
@@ -71,7 +71,7 @@ func (c *Client) verdictOn(b []byte) verdict.Verdict {
 	if !whole {
 		return verdict.Verdict{Flags: verdict.Any} // it is too long to be waited for
 	}
-	return c.f.judge.Judge(sql, needsOf[c.pool.Settings().Parser])
+	return c.f.verdicts.Judge(sql, needsOf[c.pool.Settings().Parser])
 }
 
 // verdictOnBound judges the statement that a Bind names, if that is of an earlier batch.
@@ -97,7 +97,7 @@ func (c *Client) verdictOnBound(body []byte) (v verdict.Verdict) {
 		return v
 	}
 	sql, _, _ := wire.CString([]byte(st.Body()))
-	v = c.f.judge.Judge(sql, needsOf[c.pool.Settings().Parser])
+	v = c.f.verdicts.Judge(sql, needsOf[c.pool.Settings().Parser])
 	if !v.Has(verdict.Unknown) {
 		st.SetJudged(v.Has(verdict.Session))
 	}

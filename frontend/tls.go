@@ -113,8 +113,10 @@ func (r *reception) say(answer byte) error {
 	return nil
 }
 
-func (r *reception) isUnix() bool {
-	_, ok := r.conn.(*net.UnixConn)
+func (r *reception) isUnix() bool { return isUnix(r.conn) }
+
+func isUnix(conn net.Conn) bool {
+	_, ok := conn.(*net.UnixConn)
 	return ok
 }
 

@@ -69,6 +69,7 @@ func (p *Pool) connect() {
 	}
 	c := p.Settings()
 	target := r.Target(c)
+	target.Keys = r.keysOf(c)
 	started := time.Now()
 	logins := uint64(0)
 	target.Attempt = func() { logins++ }
@@ -203,6 +204,9 @@ func (w *Waiter) refuse(err error) {
 
 // final reports whether Postgres answered and trying again would not help soon.
 func final(err error) bool {
+	if errors.Is(err, backend.ErrCredentials) {
+		return true
+	}
 	var se *backend.ServerError
 	if !errors.As(err, &se) {
 		return false

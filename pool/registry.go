@@ -14,6 +14,7 @@ import (
 	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/memory"
 )
 
 // key is what makes a pool another one. What else is set for it can change while
@@ -53,6 +54,7 @@ type Registry struct {
 	pools    map[key]*Pool
 	clusters map[login]*Cluster
 	hosts    map[hostKey]*host
+	keys     map[login]*backend.Keys // from logins of clients, where no password is configured
 	general  *config.General
 	holds    map[Scope]hold // for pools to come; guarded by mu
 }
@@ -63,7 +65,8 @@ func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, 
 	r := &Registry{
 		loops: loops, log: log, tcp: tcp,
 		dialSlots: make(chan struct{}, maxConnectingAll), wake: make(chan struct{}, 1),
-		pools: make(map[key]*Pool), clusters: make(map[login]*Cluster), hosts: make(map[hostKey]*host), holds: make(map[Scope]hold), started: loop.Now(),
+		pools: make(map[key]*Pool), keys: make(map[login]*backend.Keys), clusters: make(map[login]*Cluster), hosts: make(map[hostKey]*host),
+		holds: make(map[Scope]hold), started: loop.Now(),
 		statements: cache.NewRegistry(StatementLimits(cfg)),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -83,13 +86,17 @@ const (
 	// that nobody uses are kept, where the configuration sets no limit. PgDog has none.
 	defaultStatements = 1000
 
-	// defaultStatementMemory is how many bytes all of them may take then.
+	// defaultStatementMemory is how many bytes all of them may take then, if the memory
+	// of the process has no limit either.
 	defaultStatementMemory = 1 << 30
 )
 
 // StatementLimits are the limits of the registry of prepared statements.
 func StatementLimits(cfg *config.Config) (bytes int64, unused int) {
 	bytes, unused = int64(cfg.General.PreparedStatementsMemoryLimit), cfg.General.PreparedStatementsLimit
+	if bytes == 0 {
+		bytes = memory.ReserveForStatements(memory.Limit(int64(cfg.Memory.Limit)))
+	}
 	if bytes == 0 {
 		bytes = defaultStatementMemory
 	}
@@ -153,6 +160,7 @@ func (r *Registry) arrangeLocked(byLogin map[login][]*Pool) (gone []*Pool, chang
 		c.configure(pools, r.general)
 		if len(pools) == 0 {
 			delete(r.clusters, l)
+			delete(r.keys, l)
 		}
 	}
 	for k, h := range r.hosts {

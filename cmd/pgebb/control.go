@@ -61,7 +61,6 @@ func (p *pooler) Reload() (notices []string, err error) {
 // apply makes a configuration the one that everything goes by. reloading must be held.
 func (p *pooler) apply(cfg *config.Config) {
 	p.cfg.Store(cfg)
-	p.registry.Update(cfg)
 	p.frontend.Update(cfg)
 	p.judge.SetLimits(judgeLimits(cfg))
 }

@@ -35,6 +35,7 @@ type pooler struct {
 	console    *admin.Console
 	ledger     memory.Ledger
 	accountant *memory.Accountant
+	budget     *memory.Budget
 	reclaim    *memory.Reclaimer
 	started    time.Time
 
@@ -77,17 +78,23 @@ func run(src config.Source, stderr io.Writer) int {
 
 func (p *pooler) start(cfg *config.Config) error {
 	p.cfg.Store(cfg)
-	p.accountant = memory.NewAccountant(&p.ledger)
+	p.budget = memory.NewBudget(memory.Limit(int64(cfg.Memory.Limit)))
+	if limit := p.budget.Limit(); limit > 0 {
+		memory.LimitHeap(limit)
+		p.log.Info("memory is limited", "bytes", limit)
+	}
+	p.accountant = memory.NewAccountant(&p.ledger, p.budget)
 	p.reclaim = memory.NewReclaimer(uint64(cfg.Memory.TrimThreshold), cfg.Memory.TrimInterval, p.accountant)
 	loops, err := loop.NewGroup(cfg.General.Workers, func(from, to *loop.Loop) { p.frontend.Rebalance(from, to) })
 	if err != nil {
 		return err
 	}
 	p.loops = loops
+	loops.SetBudget(p.budget)
 	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
 	p.console, p.judge = p.newConsole(), p.newJudge(cfg)
 	p.frontend = frontend.New(cfg, frontend.Options{
-		Loops: loops, Registry: p.registry, Classifier: classifier{}, Judge: p.judge, Splitter: splitter{p.judge}, Log: p.log, Console: operators{p},
+		Loops: loops, Registry: p.registry, Classifier: classifier{}, Judge: p.judge, Splitter: splitter{p.judge}, Log: p.log, Console: operators{p}, Budget: p.budget,
 	})
 	p.registerHolders()
 	return p.frontend.Listen()

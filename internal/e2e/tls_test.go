@@ -76,6 +76,9 @@ func (k *pki) postgres(t *testing.T, o testcert.Options) *testpg.Server {
 	return pg
 }
 
+// certificateFor is a certificate for one host.
+func certificateFor(host string) testcert.Options { return testcert.Options{CommonName: host} }
+
 // encrypted is through with TLS.
 func (k *pki) encrypted(p *testpg.Process, database string) frontendtest.Login {
 	l := through(p, database)

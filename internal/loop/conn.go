@@ -162,12 +162,12 @@ func (c *Conn) keep(p []byte) {
 	l := c.loop.Load()
 	if c.out == nil {
 		c.out = l.chunks.get(len(p))
-		l.pending.Add(int64(cap(c.out.b)))
+		l.addPending(int64(cap(c.out.b)))
 		l.pendingChunks++
 	}
 	before := cap(c.out.b)
 	c.out.b = append(c.out.b, p...)
-	l.pending.Add(int64(cap(c.out.b) - before))
+	l.addPending(int64(cap(c.out.b) - before))
 }
 
 // flush sends pending bytes when the socket takes some again.
@@ -192,7 +192,7 @@ func (c *Conn) dropPending() {
 		return
 	}
 	l := c.loop.Load()
-	l.pending.Add(-int64(cap(c.out.b)))
+	l.addPending(-int64(cap(c.out.b)))
 	l.pendingChunks--
 	l.chunks.put(c.out)
 	c.out = nil

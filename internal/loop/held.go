@@ -95,3 +95,17 @@ func (g *Group) VerifyMemory() error {
 	}
 	return wrong
 }
+
+// SetBudget has pending bytes taken from a budget. It is to be called before there are
+// connections.
+func (g *Group) SetBudget(b *memory.Budget) {
+	for _, l := range g.loops {
+		l.Call(func() { l.budget = b })
+	}
+}
+
+// addPending counts bytes of pending chunks.
+func (l *Loop) addPending(n int64) {
+	l.pending.Add(n)
+	l.budget.Transit(n)
+}

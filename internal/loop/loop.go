@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/pgebb/pgebb/internal/memory"
 )
 
 // BufferSize is the size in bytes of a loop's read buffer, and so the most
@@ -37,7 +39,8 @@ type Loop struct {
 	gen           uint32
 	again         []*Conn // to go on with before waiting
 	chunks        chunks
-	pendingChunks int // of all connections
+	pendingChunks int            // of all connections
+	budget        *memory.Budget // pending bytes are taken from it; nil without
 	now           time.Duration
 	onTick        []func(now time.Duration)
 	nextTick      time.Duration

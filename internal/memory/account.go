@@ -52,15 +52,16 @@ func (a *Account) Unaccounted() int64 { return a.Bytes("rss/unaccounted") }
 // Accountant makes accounts. It is safe for concurrent use.
 type Accountant struct {
 	ledger *Ledger
+	budget *Budget        // nil without one
 	trims  func() Trimmed // constant once the reclaimer is there
 
 	// aside is what was live on the heap at a collection besides what is in the ledger.
 	aside atomic.Int64
 }
 
-// NewAccountant makes one that goes by a ledger.
-func NewAccountant(l *Ledger) *Accountant {
-	return &Accountant{ledger: l, trims: func() Trimmed { return Trimmed{} }}
+// NewAccountant makes one that goes by a ledger, and a budget, which may be nil.
+func NewAccountant(l *Ledger, b *Budget) *Accountant {
+	return &Accountant{ledger: l, budget: b, trims: func() Trimmed { return Trimmed{} }}
 }
 
 // collected notes, soon after a collection, what is live that is not in the ledger. That
@@ -78,7 +79,7 @@ func (a *Accountant) Account() (Account, error) {
 		return Account{}, err
 	}
 	acc := Account{Resident: resident, Heap: Read(), C: ReadC(), Cgroup: ReadCgroup(), Holdings: a.ledger.Holdings(), Trimmed: a.trims()}
-	acc.Lines = acc.tree(a.aside.Load())
+	acc.Lines = append(acc.tree(a.aside.Load()), a.budget.lines()...)
 	return acc, nil
 }
 

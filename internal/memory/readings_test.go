@@ -66,7 +66,7 @@ func TestAnAccountExplainsTheResidentPages(t *testing.T) {
 		held[i] = 1
 	}
 	l.Register(Holder{Memory: func() []Holding { return []Holding{{Name: "block", Bytes: int64(len(held))}} }})
-	a := NewAccountant(&l)
+	a := NewAccountant(&l, nil)
 	runtime.GC()
 	a.collected(Read(), Sum(l.Holdings(), OnHeap))
 	garbage := make([]byte, 24*mib)

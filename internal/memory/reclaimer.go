@@ -85,12 +85,15 @@ func (r *Reclaimer) Run(ctx context.Context) {
 	collections := notifyCollections(ctx)
 	r.trim()
 	last := r.next(look{})
+	pressed := r.accountant.budget.rises()
 	w := watch{before: last.Heap}
 	var lately time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-pressed:
+			r.accountant.budget.giveWay()
 		case <-collections:
 			if now := time.Now(); now.Sub(lately) >= noticed {
 				lately = now
@@ -98,6 +101,7 @@ func (r *Reclaimer) Run(ctx context.Context) {
 			}
 		case now := <-ticker.C:
 			last = r.next(last)
+			r.accountant.budget.giveWay()
 			if w.due(last, now, r.threshold, r.interval) {
 				r.trimNow()
 				last = r.next(last)
@@ -135,7 +139,10 @@ type look struct {
 }
 
 func (r *Reclaimer) look() look {
-	return look{r.read(), Sum(r.accountant.ledger.Holdings(), OnHeap), r.accountant.aside.Load()}
+	all := r.accountant.ledger.Holdings()
+	onHeap := Sum(all, OnHeap)
+	r.accountant.budget.look(onHeap + Sum(all, InC))
+	return look{r.read(), onHeap, r.accountant.aside.Load()}
 }
 
 // winnable is what a trim would return, about: free spans, and what is on the heap and

@@ -19,9 +19,9 @@ func TestATrimIsDueWhenTheLoadHasEasedAndItIsWorthIt(t *testing.T) {
 		rounds []look // one a second
 		want   []bool
 	}{
-		"nothing to win":       {[]look{{}, {}, {}}, []bool{false, false, false}},
-		"free memory":          {[]look{slack, slack, slack}, []bool{false, true, false}},
-		"garbage":              {[]look{{Heap: Heap{Objects: 3 * mib, Live: mib}}, {Heap: Heap{Objects: 3 * mib, Live: mib}}}, []bool{false, true}},
+		"nothing to win": {[]look{{}, {}, {}}, []bool{false, false, false}},
+		"free memory":    {[]look{slack, slack, slack}, []bool{false, true, false}},
+		"garbage":        {[]look{{Heap: Heap{Objects: 3 * mib, Live: mib}}, {Heap: Heap{Objects: 3 * mib, Live: mib}}}, []bool{false, true}},
 		"while it falls": {
 			[]look{{Heap{Free: 90 * mib}, 100 * mib, 0}, {Heap{Free: 90 * mib}, 60 * mib, 0}, {Heap{Free: 90 * mib}, 20 * mib, 0}, {Heap{Free: 90 * mib}, 18 * mib, 0}}, []bool{false, false, false, true},
 		},
@@ -54,7 +54,7 @@ func TestATrimIsDueWhenTheLoadHasEasedAndItIsWorthIt(t *testing.T) {
 
 func TestTheStartIsTrimmedAndRunEnds(t *testing.T) {
 	trims := make(chan struct{}, 1)
-	r := NewReclaimer(mib, time.Second, NewAccountant(&Ledger{}))
+	r := NewReclaimer(mib, time.Second, NewAccountant(&Ledger{}, nil))
 	r.trim = func() { trims <- struct{}{} }
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -65,7 +65,7 @@ func TestTheStartIsTrimmedAndRunEnds(t *testing.T) {
 }
 
 func TestATrimIsCountedAndTimed(t *testing.T) {
-	r := NewReclaimer(mib, time.Second, NewAccountant(&Ledger{}))
+	r := NewReclaimer(mib, time.Second, NewAccountant(&Ledger{}, nil))
 	heap := Heap{Objects: 10 * mib, Free: 5 * mib}
 	r.read = func() Heap { return heap }
 	r.trim = func() {

@@ -1,0 +1,105 @@
+package frontend
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/pgebb/pgebb/config"
+)
+
+// maxGuesses is how many logins of one user from one address may be under way at the same
+// time; more of them wait. A login that has failed is under way until its client is told,
+// which takes failed_login_delay.
+const maxGuesses = 64
+
+// failures bounds how fast passwords can be guessed. Who waits does so in the goroutine of
+// its login, for as long as that may take. It is safe for concurrent use.
+type failures struct {
+	mu     sync.Mutex
+	slots  map[guesser]*guesses                       // guarded by mu
+	rested func(context.Context, time.Duration) error // waits; constant
+}
+
+// guesser is who guesses: somebody at an address, a user.
+type guesser struct{ address, user string }
+
+// guesses are the places for the logins of a guesser.
+type guesses struct {
+	free  chan struct{}
+	users int // who has or wants a place; the entry goes with the last; guarded by failures.mu
+}
+
+func newFailures() *failures {
+	return &failures{slots: make(map[guesser]*guesses), rested: rest}
+}
+
+func rest(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// enter waits for a place; leave gives it back.
+func (f *failures) enter(ctx context.Context, g guesser) (leave func(), err error) {
+	f.mu.Lock()
+	s := f.slots[g]
+	if s == nil {
+		s = &guesses{free: make(chan struct{}, maxGuesses)}
+		f.slots[g] = s
+	}
+	s.users++
+	f.mu.Unlock()
+	gone := func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if s.users--; s.users == 0 {
+			delete(f.slots, g)
+		}
+	}
+	select {
+	case s.free <- struct{}{}:
+		return func() { <-s.free; gone() }, nil
+	case <-ctx.Done():
+		gone()
+		return nil, ctx.Err()
+	}
+}
+
+// authenticate logs the client in. Whoever fails waits a little to be told so.
+func (f *Frontend) authenticate(conn net.Conn, st *startup, cfg *config.Config) error {
+	ctx := f.ctx
+	if t := cfg.General.ClientLoginTimeout; t != config.Off {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t)
+		defer cancel()
+	}
+	leave, err := f.failures.enter(ctx, guesser{address(conn), st.User})
+	if err != nil {
+		return err
+	}
+	defer leave()
+	err = f.auth.Authenticate(conn, st)
+	var e *Error
+	if errors.As(err, &e) && (e.Code == "28P01" || e.Code == "28000") {
+		if rerr := f.failures.rested(ctx, cfg.General.FailedLoginDelay); rerr != nil {
+			return rerr
+		}
+	}
+	return err
+}
+
+// address is where a connection is from, without its port.
+func address(conn net.Conn) string {
+	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+		return a.IP.String()
+	}
+	return "unix"
+}
