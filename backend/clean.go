@@ -79,8 +79,7 @@ func (s *Server) touchedBy(tag []byte) {
 // (start).
 func (s *Server) Look(start Set, done func(want Set, err error)) error {
 	t := s.touched
-	all := t.flags&verdict.Unnamed != 0
-	err := s.Ask([]string{lookSQL(all, t.names)}, func(failures []Failure) {
+	err := s.Ask([]string{lookSQL(t)}, func(failures []Failure) {
 		row := s.row
 		s.row = nil
 		switch {
@@ -89,7 +88,7 @@ func (s *Server) Look(start Set, done func(want Set, err error)) error {
 		case len(row) != lookColumns+len(t.names):
 			done(start, errLook)
 		default:
-			done(s.looked(all, t.names, row, start), nil)
+			done(s.looked(t, row, start), nil)
 		}
 	})
 	s.exchange.wantsRow = true
@@ -104,7 +103,7 @@ func (s *Server) Pinned() bool { return s.remains&(verdict.Lock|verdict.Authoriz
 var errLook = errors.New("the state of the session cannot be read")
 
 // lookColumns are the columns of the answer in front of those of the named parameters.
-const lookColumns = 4
+const lookColumns = 7
 
 // Separators of what is listed in a column. A parameter whose value has them gets a value
 // that is wrong, but nothing that its own session could not have.
@@ -114,27 +113,48 @@ const (
 )
 
 // lookSQL is the question. Everything in it is named with its schema, because search_path is
-// the client's. A name with a dot is a parameter that Postgres does not list.
-func lookSQL(all bool, names []string) string {
+// the client's.
+func lookSQL(t touched) string {
 	var b strings.Builder
 	b.WriteString(`SELECT EXISTS (SELECT FROM pg_catalog.pg_locks WHERE locktype OPERATOR(pg_catalog.=) 'advisory'` +
 		` AND pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()), session_user, pg_catalog.current_setting('role'), `)
-	if all {
+	if t.flags&verdict.Unnamed != 0 {
 		b.WriteString(`(SELECT pg_catalog.string_agg(pg_catalog.concat(name, '` + nextField + `', pg_catalog.current_setting(name)), '` + nextItem +
 			`') FROM pg_catalog.pg_settings WHERE source OPERATOR(pg_catalog.=) 'session')`)
 	} else {
 		b.WriteString("NULL")
 	}
-	for _, name := range names {
+	for i, f := range present {
+		if t.flags&f == 0 {
+			b.WriteString(", false")
+			continue
+		}
+		b.WriteString(", EXISTS (SELECT FROM " + presentIn[i] + ")")
+	}
+	for _, name := range t.names {
 		b.WriteString(", pg_catalog.current_setting(" + quote(name) + ", true)")
 	}
 	return b.String()
 }
 
+// present is what else is looked for if it may be there, and presentIn where.
+var present = []verdict.Flags{verdict.Temp, verdict.Hold, verdict.Prepare}
+
+var presentIn = []string{
+	"pg_catalog.pg_class WHERE relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()",
+	"pg_catalog.pg_cursors WHERE is_holdable",
+	"pg_catalog.pg_prepared_statements WHERE from_sql AND NOT pg_catalog.starts_with(name, '" + statementPrefix + "')",
+}
+
 // looked takes the answer in, and returns the parameters that the client is to have.
-func (s *Server) looked(all bool, names, row []string, start Set) (want Set) {
+func (s *Server) looked(t touched, row []string, start Set) (want Set) {
 	s.touched.flags &^= lookedAt | verdict.Unnamed
 	s.touched.names = nil
+	for i, f := range present {
+		if row[lookColumns-len(present)+i] != "t" {
+			s.touched.flags &^= f
+		}
+	}
 	s.remains &^= verdict.Lock | verdict.Authorization
 	if row[0] == "t" {
 		s.remains |= verdict.Lock
@@ -144,12 +164,12 @@ func (s *Server) looked(all bool, names, row []string, start Set) (want Set) {
 	}
 	var missing []Param
 	params := s.params
-	if all {
+	if t.flags&verdict.Unnamed != 0 {
 		params, missing = s.listed(params, row[3], start)
 		// Parameters of extensions are not listed; what is not known is reset.
 		s.remains |= verdict.Settings
 	}
-	for i, name := range names {
+	for i, name := range t.names {
 		params = s.Greeting.followed(params, name, row[lookColumns+i])
 	}
 	if params = params.Without(roleParameter); row[2] != "none" && row[1] == s.Target.User {
@@ -215,8 +235,11 @@ func (s *Server) cleaning() (queries []string, then func()) {
 		queries = append(queries, "SET SESSION AUTHORIZATION DEFAULT")
 	}
 	resets := unlooked&(verdict.Settings|verdict.Authorization) != 0 || s.remains&(verdict.Settings|verdict.Authorization) != 0
+	if _, other := s.params.Get(roleParameter); resets && (other || unlooked != 0) {
+		queries = append(queries, "RESET ROLE")
+	}
 	if resets {
-		queries = append(queries, "RESET ROLE", "RESET ALL")
+		queries = append(queries, "RESET ALL")
 	}
 	if left&verdict.Hold != 0 {
 		queries = append(queries, "CLOSE ALL")
@@ -242,4 +265,20 @@ func (s *Server) cleaning() (queries []string, then func()) {
 		}
 		s.listening, s.touched, s.remains = false, touched{}, 0
 	}
+}
+
+// meaningless are parameters that cannot change what a statement means. Those of
+// extensions and applications, with a dot in their name, are looked at when it is carried out.
+var meaningless = map[string]bool{
+	"application_name": true, "client_min_messages": true, "statement_timeout": true, "lock_timeout": true,
+	"idle_in_transaction_session_timeout": true, "idle_session_timeout": true, "transaction_timeout": true,
+	"work_mem": true, "maintenance_work_mem": true, "temp_buffers": true, "default_transaction_read_only": true,
+	"default_transaction_isolation": true, "default_transaction_deferrable": true, "synchronous_commit": true,
+}
+
+// Meaning is the set without what cannot change what a statement means.
+func (s Set) Meaning() Set {
+	return intern(slices.DeleteFunc(s.Params(), func(p Param) bool {
+		return strings.Contains(p.Name, ".") || meaningless[strings.ToLower(p.Name)]
+	}))
 }

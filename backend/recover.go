@@ -101,8 +101,13 @@ func (s *Server) recover() {
 			s.cleaned(failures)
 		})
 	case s.touched.flags|s.remains != 0:
-		s.Stats.Cleaned++
 		queries, then := s.cleaning()
+		if len(queries) == 0 {
+			then()
+			s.recover()
+			return
+		}
+		s.Stats.Cleaned++
 		err = s.Ask(queries, func(failures []Failure) {
 			then()
 			s.cleaned(failures)

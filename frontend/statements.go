@@ -291,7 +291,7 @@ func (c *Client) collect(o *output, i, size int) {
 func (c *Client) plan() string {
 	p := c.statementsOf()
 	if p.planOf != c.params {
-		p.planOf, p.plan = c.params, c.params.Without("application_name").Key()
+		p.planOf, p.plan = c.params, c.params.Meaning().Key()
 	}
 	return p.plan
 }
