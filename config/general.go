@@ -124,5 +124,5 @@ type General struct {
 	QueryCacheMemoryLimit                 int           `toml:"query_cache_memory_limit" default:"67108864" unit:"bytes" status:"implemented" own:"yes" doc:"most bytes of the cache of parsed statements; 0 is no limit"`
 	QueryCacheIdleTimeout                 time.Duration `toml:"query_cache_idle_timeout" default:"300000" unit:"ms" status:"implemented" own:"yes" doc:"statements that were not used for so long leave that cache; 0 is never"`
 	PreparedStatementsClientLimit         int           `toml:"prepared_statements_client_limit" default:"100000" status:"implemented" own:"yes" doc:"most prepared statements of one client; one more is refused"`
-	PreparedStatementsMemoryLimit         int           `toml:"prepared_statements_memory_limit" default:"0" unit:"bytes" status:"implemented" own:"yes" doc:"most bytes of all prepared statements together, with the names of clients; 0 is a quarter of memory.limit, or of the limit of the control group, or 1 GiB if there is neither"`
+	PreparedStatementsMemoryLimit         int           `toml:"prepared_statements_memory_limit" default:"0" unit:"bytes" status:"implemented" own:"yes" doc:"most bytes of all prepared statements together, with the names of clients; 0 is a quarter of memory.limit, or of the limit of the control group, or 1 GiB if there is neither; with such a limit, at most half of it"`
 }

@@ -21,7 +21,7 @@ type unread struct {
 // short reports whether the client is not to be read now. It asks for something new, and
 // there is too little memory for what is under way already; the kernel keeps its request.
 func (c *Client) short() bool {
-	if c.server != nil || c.left > 0 || c.f.budget.Pressure() < memory.RequestsWait {
+	if c.server != nil || c.left > 0 || c.f.budget.Pressure()&memory.RequestsWait == 0 {
 		return false
 	}
 	if c.HungUp() {
@@ -54,7 +54,7 @@ func (f *Frontend) readDeferred(l *loop.Loop) {
 // for as long as they would for a server.
 func (f *Frontend) turnAway(l *loop.Loop, now time.Duration) {
 	d := &f.unread[l.ID()]
-	if f.budget.Pressure() < memory.RequestsWait {
+	if f.budget.Pressure()&memory.RequestsWait == 0 {
 		f.readDeferred(l)
 		return
 	}
@@ -90,7 +90,7 @@ func (f *Frontend) watchBudget() {
 
 // admits is nil if there is memory for one more client.
 func (f *Frontend) admits() *Error {
-	if f.budget.Pressure() < memory.LoginsRefused {
+	if f.budget.Pressure()&memory.LoginsRefused == 0 {
 		return nil
 	}
 	f.budget.TurnedAway()

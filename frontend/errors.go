@@ -363,6 +363,14 @@ func errPreparedBySQL(name string) *Error {
 	}
 }
 
+// errNoUnnamed is for a client who has no unnamed statement, at least none that is kept.
+func errNoUnnamed() *Error {
+	return &Error{
+		Severity: severityError, Code: "26000", Message: "unnamed prepared statement does not exist",
+		Hint: "Outside of a transaction, the unnamed statement is kept only if the batch that parses it does not bind it.",
+	}
+}
+
 // errReservedName refuses a name that is pgebb's on servers.
 func errReservedName(name string) *Error {
 	return &Error{
