@@ -87,7 +87,7 @@ func (c *Client) understood(o *output, i int, typ byte, size int, body []byte) (
 			return next, nil
 		}
 	}
-	if c.renames() {
+	if typ != wire.FunctionCall && c.renames() {
 		return c.renamed(o, i, typ, size)
 	}
 	return -1, nil

@@ -57,8 +57,14 @@ func (c *Client) route(cluster *pool.Cluster, b []byte) {
 // awaited reports whether a message whose beginning is there is to be waited for to its
 // end, because it decides on the host, or on what is left in the session.
 func (c *Client) awaited(typ byte, size int) bool {
-	return (typ == wire.Query || typ == wire.Parse) && size <= routedWhole &&
-		(c.judges() || (c.server == nil || c.roams) && c.pool.Cluster().Split())
+	if typ != wire.Query && typ != wire.Parse || size > routedWhole {
+		return false
+	}
+	if c.server != nil {
+		return c.roams || c.judges()
+	}
+	// Who will have to wait for a server is not read so far before it has one.
+	return c.pool.Cluster().Split() || c.judges() && !c.pool.Busy()
 }
 
 // leaves reports whether a client whose reads went to a replica begins something that the

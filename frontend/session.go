@@ -1,6 +1,8 @@
 package frontend
 
 import (
+	"encoding/binary"
+
 	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
@@ -48,6 +50,8 @@ func (c *Client) judged(o *output, i int, typ byte, size int, body []byte) int {
 		v = c.verdictOn(text)
 	case wire.Bind:
 		v = c.verdictOnBound(body)
+	case wire.FunctionCall:
+		v = verdictOnCall(body)
 	default:
 		return -1
 	}
@@ -100,6 +104,27 @@ func (c *Client) verdictOnBound(body []byte) (v verdict.Verdict) {
 	v = c.f.verdicts.Judge(sql, needsOf[c.pool.Settings().Parser])
 	if !v.Has(verdict.Unknown) {
 		st.SetJudged(v.Has(verdict.Session))
+	}
+	return v
+}
+
+// OIDs of functions that change the session (pg_proc.dat of Postgres).
+const (
+	oidSetConfig     = 2078
+	oidAdvisoryFirst = 2880 // pg_advisory_lock
+	oidAdvisoryLast  = 2892 // pg_advisory_unlock_all
+)
+
+// verdictOnCall judges a FunctionCall, which names the function by its OID.
+func verdictOnCall(body []byte) (v verdict.Verdict) {
+	if len(body) < 4 {
+		return v
+	}
+	switch oid := binary.BigEndian.Uint32(body); {
+	case oid == oidSetConfig:
+		v.Flags = verdict.Write | verdict.Settings | verdict.Unnamed
+	case oid >= oidAdvisoryFirst && oid <= oidAdvisoryLast:
+		v.Flags = verdict.Write | verdict.Lock
 	}
 	return v
 }

@@ -40,7 +40,7 @@ type statements struct {
 // names reports messages that can have to do with names of statements.
 func names(typ byte) bool {
 	switch typ {
-	case wire.Parse, wire.Bind, wire.Describe, wire.Close, wire.Sync, wire.Query:
+	case wire.Parse, wire.Bind, wire.Describe, wire.Close, wire.Sync, wire.Query, wire.FunctionCall:
 		return true
 	}
 	return false
