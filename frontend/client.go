@@ -352,6 +352,7 @@ func (c *Client) bye(e *Error) {
 		return
 	}
 	c.totals.errors++
+	c.last = e
 	c.f.logError(c, e)
 	c.write(appendError(nil, e))
 	c.leave()
@@ -387,6 +388,9 @@ func (c *Client) gone(reason error) {
 	l := c.Loop()
 	c.f.held[l.ID()].leave(c)
 	c.Close()
+	if c.last != nil {
+		reason = c.last // that the client has ended its side, too, says nothing
+	}
 	c.f.left(c, l, reason)
 }
 
