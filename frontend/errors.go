@@ -421,3 +421,12 @@ func errProcessMemory(limit int64, detail string) *Error {
 		Hint:   "SHOW MEMORY on the console says what takes it. Raise memory.limit, or have fewer clients or prepared statements.",
 	}
 }
+
+// errQuerySize is for a statement that is longer than the operator allows.
+func errQuerySize(size, limit int) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "54000",
+		Message: "query size exceeds query_size_limit",
+		Detail:  fmt.Sprintf("The statement has %d bytes; query_size_limit is %d.", size, limit),
+	}
+}

@@ -94,6 +94,7 @@ type Frontend struct {
 	run         string                     // what the ids of errors begin with; constant
 	references  atomic.Uint64              // numbers errors of which the log says more
 	draining    atomic.Bool
+	sizes       atomic.Pointer[sizeLimit]
 	renaming    atomic.Bool // prepared statements have other names on servers
 	renamingSQL atomic.Bool // and so have those that are prepared by SQL
 	policy      atomic.Pointer[backend.StatementPolicy]
@@ -134,6 +135,7 @@ func (f *Frontend) Update(cfg *config.Config) {
 
 func (f *Frontend) apply(cfg *config.Config) {
 	f.cfg.Store(cfg)
+	f.sizes.Store(&sizeLimit{cfg.General.QuerySizeLimit, cfg.General.QuerySizeLimitAction == "block"})
 	f.encryption.Store(newEncryption(cfg.ClientTLS))
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
 	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")

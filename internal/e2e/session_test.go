@@ -151,3 +151,21 @@ func TestTheQueryCacheCanBeLookedAt(t *testing.T) {
 		t.Errorf("after a reset it has %v", rows)
 	}
 }
+
+// TestQuerySizeLimit, both actions.
+func TestQuerySizeLimit(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	for action, refused := range map[string]bool{"warn": false, "block": true} {
+		o := pg.Options(database, "transaction", 1)
+		o.General += fmt.Sprintf("query_size_limit = 100\nquery_size_limit_action = %q\n", action)
+		p := testpg.Pgebb(t, o)
+		for _, size := range []int{92, 93, 100_000} { // 8 characters are around it
+			c := connect(t, through(p, database))
+			_, err := c.Query("SELECT '" + strings.Repeat("x", size-1) + "'")
+			if tooLong := size > 92; (err != nil) != (tooLong && refused) || err != nil && !strings.Contains(err.Error(), "54000") {
+				t.Errorf("%s: a text of %d bytes: %v", action, size+8, err)
+			}
+		}
+	}
+}
