@@ -53,21 +53,20 @@ func (s *Server) Left() verdict.Flags { return s.touched.flags | s.remains }
 func (s *Server) LooksChanged() bool { return s.touched.flags&lookedAt != 0 }
 
 // touchedBy notes what Postgres says that it has done, for a client on whose statements there
-// are no verdicts.
+// are no verdicts. A client that has the session to itself needs only what it came with back.
 func (s *Server) touchedBy(tag []byte) {
 	if len(tag) < 4 {
 		return
 	}
-	switch string(tag[:4]) {
-	case "SET\x00", "RESE":
+	ours := !s.recovery.Reset
+	switch command := string(tag[:4]); {
+	case command == "RESE", command == "SET\x00" && ours:
 		s.touched.flags |= verdict.Settings | verdict.Unnamed | verdict.Authorization
-	case "DISC":
+	case command == "DISC":
 		s.touched.flags |= verdict.Settings | verdict.Unnamed
-	case "PREP":
-		if !s.recovery.Renamed {
-			s.touched.flags |= verdict.Prepare
-		}
-	case "DECL":
+	case command == "PREP" && ours && !s.recovery.Renamed:
+		s.touched.flags |= verdict.Prepare
+	case command == "DECL" && ours:
 		s.touched.flags |= verdict.Hold
 	}
 }

@@ -225,7 +225,7 @@ func (s *Server) command(tag []byte) {
 		s.ops.dropCopyEnd()
 	}
 	s.copyBoth = false
-	if !s.recovery.Judged && !s.recovery.Reset {
+	if !s.recovery.Judged {
 		s.touchedBy(tag)
 	}
 	if bytes.HasPrefix(tag, []byte("LISTEN")) {

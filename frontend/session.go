@@ -143,6 +143,10 @@ func (c *Client) look(s *backend.Server) {
 			c.params = c.home.Adopt(want, s.Greeting)
 		}
 		c.stalled = false
+		if c.pool.Settings().Mode == config.Session && want != s.Params() {
+			c.adapt(s, want)
+			return
+		}
 		c.releaseIfDone()
 		c.proceed()
 	})
