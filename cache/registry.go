@@ -70,7 +70,29 @@ func (st *Statement) Plan() string { return st.plan.Value() }
 
 // ID makes the name of the statement on servers. It changes with [Registry.Renew], and is
 // never used for anything else.
-func (st *Statement) ID() uint64 { return st.id.Load() }
+func (st *Statement) ID() uint64 { return st.id.Load() &^ (judged | leaves) }
+
+// Bits of Statement.id that are none of the number.
+const (
+	judged = 1 << 63 // it is known whether
+	leaves = 1 << 62 // it can leave something in a session
+)
+
+// Judged is what SetJudged was given, if it is known.
+func (st *Statement) Judged() (leavesSomething, known bool) {
+	id := st.id.Load()
+	return id&leaves != 0, id&judged != 0
+}
+
+// SetJudged notes whether the statement can leave something in a session. It is forgotten
+// with [Registry.Renew].
+func (st *Statement) SetJudged(leavesSomething bool) {
+	bits := uint64(judged)
+	if leavesSomething {
+		bits |= leaves
+	}
+	st.id.Or(bits)
+}
 
 // size is what the statement costs in bytes, but for its share of the table.
 func (st *Statement) size() int64 { return memory.SizeOf(len(st.body)) + statementOverhead }

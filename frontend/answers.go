@@ -75,7 +75,14 @@ func (c *Client) releaseIfDone() {
 		c.bye(errShutdown())
 		return
 	}
-	if c.pool.Settings().Mode == config.Session {
+	if c.pool.Settings().Mode == config.Session && c.cameWith == (backend.Set{}) {
+		return
+	}
+	if s.LooksChanged() {
+		c.look(s)
+		return
+	}
+	if s.Pinned() || c.pool.Settings().Mode == config.Session {
 		return
 	}
 	c.server, c.begun = nil, false

@@ -147,6 +147,8 @@ func (c *Client) link(s *backend.Server) bool {
 		Drain:    set.Recovery == config.Recover,
 		Rollback: set.Recovery != config.Drop,
 		Reset:    set.Mode == config.Session,
+		Judged:   c.judges(),
+		Renamed:  c.f.renamingSQL.Load(),
 		Timeout:  set.RollbackTimeout,
 	}, c.f.policy.Load())
 	c.server, c.sent = s, false

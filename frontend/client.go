@@ -48,16 +48,17 @@ const (
 // costs.
 type Client struct {
 	loop.Conn
-	waiter pool.Waiter
-	f      *Frontend
-	pool   *pool.Pool
-	server *backend.Server   // nil unless linking or active
-	home   *backend.Greeting // what it was told at its login; nil before the end of that
-	params backend.Set       // its run-time parameters, as Postgres spells them, on top of home
-	start  *opening          // nil after the start
-	last   *Error            // what it will be told when all before it is answered, and then closed
-	held   []byte            // input that cannot be dealt with yet; changed by hold
-	left   int               // bytes still to come of a message that is streamed past
+	waiter   pool.Waiter
+	f        *Frontend
+	pool     *pool.Pool
+	server   *backend.Server   // nil unless linking or active
+	home     *backend.Greeting // what it was told at its login; nil before the end of that
+	params   backend.Set       // its run-time parameters, as Postgres spells them, on top of home
+	start    *opening          // nil after the start
+	cameWith backend.Set       // its run-time parameters at its login
+	last     *Error            // what it will be told when all before it is answered, and then closed
+	held     []byte            // input that cannot be dealt with yet; changed by hold
+	left     int               // bytes still to come of a message that is streamed past
 
 	prepared *statements // nil if it has no prepared statements
 

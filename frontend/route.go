@@ -16,12 +16,6 @@ import (
 // a client that has sent a read to a replica and sends something else behind it, without
 // waiting for the answer, is not read on before it has the answer.
 
-// Judge knows what an SQL text means.
-type Judge interface {
-	// Judge says what is known of a text, which is not kept. It never takes long.
-	Judge(sql []byte, needs verdict.Needs) verdict.Verdict
-}
-
 const (
 	// routedPiece is how many bytes are read of a client that will have to wait for a
 	// server, if the host depends on them.
@@ -57,9 +51,16 @@ func (c *Client) route(cluster *pool.Cluster, b []byte) {
 }
 
 // awaited reports whether a message whose beginning is there is to be waited for to its
-// end, because it decides on the host.
+// end, because it decides on the host, or on what is left in the session.
 func (c *Client) awaited(typ byte, size int) bool {
-	return (typ == wire.Query || typ == wire.Parse) && size <= routedWhole && (c.server == nil || c.roams) && c.pool.Cluster().Split()
+	if typ != wire.Query && typ != wire.Parse || size > routedWhole {
+		return false
+	}
+	if c.server != nil {
+		return c.roams || c.judges()
+	}
+	// Who will have to wait for a server is not read so far before it has one.
+	return c.pool.Cluster().Split() || c.judges() && !c.pool.Busy()
 }
 
 // leaves reports whether a client whose reads went to a replica begins something that the
@@ -177,11 +178,11 @@ func (r *request) statement(sql []byte) {
 			c.role = role
 		}
 	}
-	if !c.f.reads.Load() {
+	if mode := c.pool.Settings().Parser; c.f.verdicts == nil || mode != config.ParserOn && mode != config.ParserAuto {
 		r.add(pool.Write)
 		return
 	}
-	v := c.f.sql.Judge(sql, verdict.Routing)
+	v := c.f.verdicts.Judge(sql, verdict.Routing)
 	switch {
 	case r.hint != pool.Any:
 	case v.Has(verdict.Primary):

@@ -34,8 +34,7 @@ func (wordJudge) Judge(sql []byte, _ verdict.Needs) verdict.Verdict {
 // routed is a client whose requests are looked at.
 func routed(t testing.TB) *Client {
 	f := newFrontend(t, "", io.Discard)
-	f.sql = wordJudge{}
-	f.reads.Store(true)
+	f.verdicts = wordJudge{}
 	read, err1 := f.statements.Intern([]byte("SELECT 1\x00\x00\x00"), "")
 	write, err2 := f.statements.Intern([]byte("INSERT 1\x00\x00\x00"), "")
 	if err1 != nil || err2 != nil {
@@ -122,7 +121,7 @@ func TestASerializableClientDoesNotReadFromReplicas(t *testing.T) {
 
 func TestLookingAtARequestAllocatesNothing(t *testing.T) {
 	c := routed(t)
-	c.f.sql = nothing{}
+	c.f.verdicts = nothing{}
 	batch := synced(bind(bind(nil, "read"), ""))
 	if n := testing.AllocsPerRun(100, func() { c.need(batch) }); n > 0 {
 		t.Errorf("%v allocations", n)

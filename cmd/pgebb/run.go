@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pgebb/pgebb/admin"
-	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/frontend"
 	"github.com/pgebb/pgebb/internal/loop"
@@ -32,13 +31,13 @@ type pooler struct {
 	cfg        atomic.Pointer[config.Config]
 	loops      *loop.Group
 	registry   *pool.Registry
+	judge      *parser.Judge
 	frontend   *frontend.Frontend
 	console    *admin.Console
 	ledger     memory.Ledger
 	accountant *memory.Accountant
 	budget     *memory.Budget
 	reclaim    *memory.Reclaimer
-	judge      *parser.Judge
 	started    time.Time
 
 	http    []*http.Server // constant after the start
@@ -73,6 +72,7 @@ func run(src config.Source, stderr io.Writer) int {
 	var background sync.WaitGroup
 	background.Go(func() { p.reclaim.Run(ctx) })
 	background.Go(func() { p.console.Run(ctx) })
+	background.Go(func() { p.sweepQueries(ctx) })
 	if os.Getenv(verifyVariable) == "all" {
 		background.Go(func() { p.verify(ctx) })
 	}
@@ -96,12 +96,9 @@ func (p *pooler) start(cfg *config.Config) error {
 	p.loops = loops
 	loops.SetBudget(p.budget)
 	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
-	p.console = p.newConsole()
-	p.judge = parser.NewJudge(parser.Options{Limits: cache.TreeLimits{
-		Entries: cfg.General.QueryCacheLimit, Bytes: int64(cfg.General.QueryCacheMemoryLimit), Idle: cfg.General.QueryCacheIdleTimeout,
-	}})
+	p.console, p.judge = p.newConsole(), p.newJudge(cfg)
 	p.frontend = frontend.New(cfg, frontend.Options{
-		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: operators{p}, Budget: p.budget, Judge: p.judge,
+		Loops: loops, Registry: p.registry, Classifier: classifier{}, Judge: p.judge, Log: p.log, Console: operators{p}, Budget: p.budget,
 	})
 	p.registerHolders()
 	if err := p.listenHTTP(cfg); err != nil {
