@@ -100,8 +100,7 @@ func (c *Client) verdictOnBound(body []byte) (v verdict.Verdict) {
 	if known && !leaves {
 		return v
 	}
-	sql, _, _ := wire.CString([]byte(st.Body()))
-	v = c.f.verdicts.Judge(sql, needsOf[c.pool.Settings().Parser])
+	v = c.f.verdicts.Judge(st.Text(), needsOf[c.pool.Settings().Parser])
 	if !v.Has(verdict.Unknown) {
 		st.SetJudged(v.Has(verdict.Session))
 	}
