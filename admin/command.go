@@ -75,7 +75,7 @@ func (cmd *Command) tag(dialect Dialect) string {
 var commands []Command
 
 func init() {
-	commands = slices.Concat(showCommands(), memoryCommands(), healthCommands(), absentCommands(), bouncerCommands(), stateCommands(), doCommands(), ignoredCommands())
+	commands = slices.Concat(showCommands(), memoryCommands(), queryCommands(), healthCommands(), absentCommands(), bouncerCommands(), stateCommands(), doCommands(), ignoredCommands())
 }
 
 // find returns the command that a statement is, the name by which it was found, and

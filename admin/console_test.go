@@ -162,6 +162,7 @@ func TestCommandsDoWhatTheySay(t *testing.T) {
 		{dog, "SET query_timeout TO 5000", "set query_timeout=5000", "done SET"},
 		{dog, "SET Query_Timeout = '5000'", "set query_timeout=5000", "done SET"},
 		{dog, "RESET query_timeout", `reset "query_timeout"`, "done RESET"},
+		{dog, "RESET QUERY_CACHE", "reset query_cache", "done RESET"},
 		{dog, "RESET ALL", `reset ""`, "done RESET"},
 		{dog, "RESET PREPARED", "reset prepared", "NOTICE 3 statements that nobody used were dropped\ndone RESET PREPARED"},
 		{dog, "SET application_name TO 'x'", "", "NOTICE SET ignored\ndone SET"},

@@ -129,7 +129,7 @@ func (f *fake) Probe(_ context.Context, url string) (time.Duration, error) {
 
 func newConsole(f *fake) *Console {
 	return New(Sources{
-		Pools: f, Clients: f, Servers: f, Stats: f, Lists: f, Config: f, Memory: f, Health: f, Prepared: f, Databases: f, Users: f, Control: f,
+		Pools: f, Clients: f, Servers: f, Stats: f, Lists: f, Config: f, Memory: f, Queries: f, Health: f, Prepared: f, Databases: f, Users: f, Control: f,
 		Version: "1.2.3", Instance: "one", StatsPeriod: func() time.Duration { return time.Second },
 	})
 }
@@ -238,6 +238,12 @@ func (f *fake) ClientMemory() []ConnMemory {
 func (f *fake) ServerMemory() []ConnMemory {
 	return []ConnMemory{{ID: 7, Database: "app", User: "ann", Addr: "10.0.0.5", Port: 5432, PID: 99, Used: 1, Allocated: 2, Statements: 3, Total: 4}}
 }
+
+func (f *fake) QueryCache() []CachedQuery {
+	return []CachedQuery{{Query: "SELECT 1", Hits: 2, Bytes: 3, Idle: time.Second}, {Query: "SELECT 2", Hits: 5, Bytes: 3}}
+}
+
+func (f *fake) ResetQueryCache() { _ = f.tell("reset query_cache") }
 
 func (f *fake) Bans() []BanRow {
 	return []BanRow{{ID: 8, Place: somePlace, Reason: "down", Left: 1500 * time.Millisecond}, {ID: 9, Place: somePlace, Reason: "wanted", Left: -1}}

@@ -175,6 +175,7 @@ type Sources struct {
 	Lists     interface{ Lists() Lists }
 	Config    interface{ Settings() []Setting }
 	Memory    MemorySource
+	Queries   QuerySource
 	Health    Health
 	Prepared  interface{ Prepared() []PreparedRow }
 	Databases interface{ Databases() []DatabaseRow }

@@ -15,6 +15,8 @@ type RecoveryPolicy struct {
 	Drain    bool          // wait for outstanding answers; otherwise close such a server
 	Rollback bool          // end an open transaction; otherwise close such a server
 	Reset    bool          // the client had the session to itself: DISCARD ALL
+	Judged   bool          // [Server.Touch] is told of everything that the server is sent
+	Renamed  bool          // what PREPARE makes has a name of ours and may stay
 	Timeout  time.Duration // for all of it
 }
 
@@ -30,7 +32,7 @@ const cancelTimeout = 5 * time.Second
 // clean, at once if it is already, or is closed.
 func (s *Server) Release(cut bool) {
 	s.client = nil
-	if s.Settled() && !cut && !s.listening && !s.recovery.Reset && s.statements.len() <= s.policy.Limit {
+	if s.Settled() && !cut && s.touched.flags|s.remains == 0 && !s.recovery.Reset && s.statements.len() <= s.policy.Limit {
 		s.free()
 		return
 	}
@@ -106,12 +108,19 @@ func (s *Server) recover() {
 		s.Stats.Cleaned++
 		err = s.Ask([]string{"DISCARD ALL"}, func(failures []Failure) {
 			s.params, s.listening, s.reset, s.statements = Set{}, false, false, keeps{}
+			s.touched, s.remains = touched{}, 0
 			s.cleaned(failures)
 		})
-	case s.listening:
+	case s.touched.flags|s.remains != 0:
+		queries, then := s.cleaning()
+		if len(queries) == 0 {
+			then()
+			s.recover()
+			return
+		}
 		s.Stats.Cleaned++
-		err = s.Ask([]string{"UNLISTEN *"}, func(failures []Failure) {
-			s.listening = false
+		err = s.Ask(queries, func(failures []Failure) {
+			then()
 			s.cleaned(failures)
 		})
 	default:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 
+	"github.com/pgebb/pgebb/internal/verdict"
 	"github.com/pgebb/pgebb/internal/wire"
 )
 
@@ -224,8 +225,12 @@ func (s *Server) command(tag []byte) {
 		s.ops.dropCopyEnd()
 	}
 	s.copyBoth = false
+	if !s.recovery.Judged {
+		s.touchedBy(tag)
+	}
 	if bytes.HasPrefix(tag, []byte("LISTEN")) {
 		s.listening = true
+		s.remains |= verdict.Listen
 	}
 	if len(tag) > 3 && (string(tag[:3]) == "DEA" || string(tag[:3]) == "DIS") {
 		s.deallocated(string(tag[:len(tag)-1]))

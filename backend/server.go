@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgebb/pgebb/cache"
 	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/verdict"
 	"github.com/pgebb/pgebb/internal/wire"
 )
 
@@ -101,7 +102,7 @@ type Server struct {
 	copyBoth  bool // a streaming replication protocol is spoken
 	lost      bool // counting is not possible any more: never used again
 	reset     bool // the session has state that no tracking knows: DISCARD ALL before re-use
-	listening bool // LISTEN was run: UNLISTEN before re-use
+	listening bool // LISTEN was run: notifications are for the client
 	resync    bool // its client has left in the middle of something, and that is being brought to its end
 	answered  bool // something was answered during the present scan
 	failed    bool // the last answer was an ErrorResponse without a ReadyForQuery since
@@ -118,6 +119,8 @@ type Server struct {
 	unnamed      uint64   // the checkout whose client has defined the unnamed statement; 0 if none
 	unnamedNow   bool     // and that was in the batch at hand
 
+	touched  touched       // what may have been done to its session, see clean.go
+	remains  verdict.Flags // what is known to be left in it
 	exchange *exchange     // messages of our own that are being answered
 	row      []string      // the first row of the answer, if that is wanted
 	kept     time.Duration // Since of a server that is being inspected; 0 for none

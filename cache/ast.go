@@ -96,15 +96,11 @@ func (c *Trees[V]) Get(key []byte, more uint64) (v V, ok bool) {
 	return v, ok
 }
 
-// Put keeps a value for a text, and the tree it comes from, which is copied. more is what the value
-// refers to, in bytes. What costs more than the whole limit is not kept.
-func (c *Trees[V]) Put(key []byte, v V, more int64, bytes []byte) {
-	t := &tree[V]{value: v, more: more, used: c.now.Load()}
-	k := string(key)
-	if len(bytes) > 0 {
-		t.bytes = make([]byte, len(bytes)) // not a byte more
-		copy(t.bytes, bytes)
-	}
+// Put keeps a value for a text, and the tree it comes from; both are the cache's from then
+// on, because copies would leave every second slot of the heap empty. more is what the
+// value refers to, in bytes. What costs more than the whole limit is not kept.
+func (c *Trees[V]) Put(k string, v V, more int64, bytes []byte) {
+	t := &tree[V]{value: v, bytes: bytes, more: more, used: c.now.Load()}
 	cost := t.cost(k)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ type told struct {
 }
 
 func put(c *cache.Trees[told], key string, size int) {
-	c.Put([]byte(key), told{flags: 1}, 0, make([]byte, size))
+	c.Put(key, told{flags: 1}, 0, make([]byte, size))
 }
 
 func has(c *cache.Trees[told], key string) bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unique"
@@ -55,12 +56,43 @@ func (st *Statement) Hash() uint64 { return uint64(st.hash) >> shardBits }
 // the parameters. It must not be changed.
 func (st *Statement) Body() string { return st.body }
 
+// Text is the text, as bytes that must not be changed.
+func (st *Statement) Text() []byte {
+	n := strings.IndexByte(st.body, 0)
+	if n < 0 {
+		n = len(st.body)
+	}
+	return unsafe.Slice(unsafe.StringData(st.body), n) // no copy: whoever reads it does not keep it
+}
+
 // Plan is what else the statement's meaning depends on.
 func (st *Statement) Plan() string { return st.plan.Value() }
 
 // ID makes the name of the statement on servers. It changes with [Registry.Renew], and is
 // never used for anything else.
-func (st *Statement) ID() uint64 { return st.id.Load() }
+func (st *Statement) ID() uint64 { return st.id.Load() &^ (judged | leaves) }
+
+// Bits of Statement.id that are none of the number.
+const (
+	judged = 1 << 63 // it is known whether
+	leaves = 1 << 62 // it can leave something in a session
+)
+
+// Judged is what SetJudged was given, if it is known.
+func (st *Statement) Judged() (leavesSomething, known bool) {
+	id := st.id.Load()
+	return id&leaves != 0, id&judged != 0
+}
+
+// SetJudged notes whether the statement can leave something in a session. It is forgotten
+// with [Registry.Renew].
+func (st *Statement) SetJudged(leavesSomething bool) {
+	bits := uint64(judged)
+	if leavesSomething {
+		bits |= leaves
+	}
+	st.id.Or(bits)
+}
 
 // size is what the statement costs in bytes, but for its share of the table.
 func (st *Statement) size() int64 { return memory.SizeOf(len(st.body)) + statementOverhead }

@@ -30,12 +30,6 @@ type otelTable struct {
 	PushInterval  time.Duration     `toml:"push_interval" default:"10000" unit:"ms" env:"-" status:"ignored" planned:"yes" doc:"how often metrics are sent"`
 }
 
-type queryParserTable struct {
-	Database string `toml:"database" required:"yes" status:"ignored" planned:"yes" doc:"database that this is for"`
-	Level    string `toml:"level" default:"auto" values:"on|auto|off|session_control|session_control_and_locks" status:"ignored" planned:"yes" doc:"query_parser of that database"`
-	Engine   string `toml:"engine" default:"pg_query_protobuf" values:"pg_query_protobuf|pg_query_raw" status:"ignored" doc:"query_parser_engine of that database"`
-}
-
 type pluginTable struct {
 	Name   string `toml:"name" status:"refused" doc:"shared library"`
 	Config string `toml:"config" status:"refused" doc:"its configuration"`

@@ -39,6 +39,8 @@ func (k key) choices(t reflect.Type) []string {
 		return poolerModes
 	case reflect.TypeFor[AuthType]():
 		return authTypes
+	case reflect.TypeFor[ParserMode]():
+		return parserModes
 	case reflect.TypeFor[Recovery]():
 		return recoveries
 	case reflect.TypeFor[Passthrough]():
@@ -132,7 +134,7 @@ var tables = []table{
 	{name: "tcp", file: configFile, typ: reflect.TypeFor[TCP](), doc: "the sockets of clients and servers; TCP_NODELAY is always set"},
 	{name: "memory", file: configFile, typ: reflect.TypeFor[Memory](), doc: "the memory of the process"},
 	{name: "users", file: usersFile, typ: reflect.TypeFor[User](), list: true, doc: "one for each user that clients log in as"},
-	{name: "query_parsers", file: configFile, typ: reflect.TypeFor[queryParserTable](), foreign: true, list: true, doc: "query_parser by database"},
+	{name: "query_parsers", file: configFile, typ: reflect.TypeFor[QueryParser](), list: true, doc: "query_parser by database"},
 	{name: "replica_lag", file: configFile, typ: reflect.TypeFor[replicaLagTable](), foreign: true, tolerant: true, doc: "how far replicas may be behind"},
 	{name: "otel", file: configFile, typ: reflect.TypeFor[otelTable](), foreign: true, doc: "sending of metrics by OTLP"},
 	{name: "replication", file: configFile, typ: reflect.TypeFor[replicationTable](), foreign: true, tolerant: true, doc: "resharding"},

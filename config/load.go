@@ -44,6 +44,7 @@ func (d *decoder) config(main, users rawTable, databaseURLs []string) *Config {
 	} else {
 		d.lists(c, main, users)
 	}
+	d.queryParsers(c, main)
 	d.mirroring()
 	c.origins = d.origins
 	c.index()
@@ -129,6 +130,18 @@ func (d *decoder) lists(c *Config, main, users rawTable) {
 	}
 	for i, raw := range d.users {
 		d.fill(tableNamed("users"), raw, &c.Users[i])
+	}
+}
+
+// queryParsers reads [[query_parsers]].
+func (d *decoder) queryParsers(c *Config, main rawTable) {
+	for _, raw := range d.tables(main, "query_parsers") {
+		var q QueryParser
+		d.fill(tableNamed("query_parsers"), raw, &q)
+		if q.Database != "" && !slices.ContainsFunc(c.Databases, func(db Database) bool { return db.Name == q.Database }) {
+			d.warn(raw.placeOf("database"), "query_parsers.database", "there is no database %q", q.Database)
+		}
+		c.QueryParsers = append(c.QueryParsers, q)
 	}
 }
 

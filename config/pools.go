@@ -22,6 +22,7 @@ type Pool struct {
 
 	Size, MinSize                  int
 	Mode                           PoolerMode
+	Parser                         ParserMode
 	IdleTimeout                    time.Duration
 	ServerLifetime                 time.Duration
 	ServerLifetimeJitter           time.Duration
@@ -175,6 +176,19 @@ func first[T any](last T, values ...*T) T {
 	return last
 }
 
+// parserMode is query_parser of a database.
+func (c *Config) parserMode(database string) ParserMode {
+	for _, q := range c.QueryParsers {
+		if q.Database == database {
+			return q.Level
+		}
+	}
+	if c.General.QueryParserEnabled && c.General.QueryParser == ParserAuto {
+		return ParserOn
+	}
+	return c.General.QueryParser
+}
+
 func (c *Config) effective(u *User, db *Database) Pool {
 	g := &c.General
 	p := Pool{
@@ -192,6 +206,7 @@ func (c *Config) effective(u *User, db *Database) Pool {
 		ClientIdleTimeout: g.ClientIdleTimeout, ClientIdleInTransactionTimeout: g.ClientIdleInTransactionTimeout,
 		Recovery: g.ConnectionRecovery, ClientRecovery: g.ClientConnectionRecovery,
 		Health: g.health(),
+		Parser: c.parserMode(db.Name),
 	}
 	if db.DatabaseName != "" {
 		p.ServerDatabase = db.DatabaseName

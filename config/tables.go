@@ -11,6 +11,8 @@ type Config struct {
 	TCP       TCP
 	Memory    Memory
 
+	QueryParsers []QueryParser
+
 	ClientTLS ClientTLS // of the files that General names
 	ServerTLS ServerTLS
 
@@ -125,4 +127,11 @@ type Memory struct {
 	TrimThreshold        int           `toml:"trim_threshold" default:"262144" unit:"bytes" status:"implemented" own:"yes" restart:"yes" doc:"how many bytes must be free before they are given back to the system, and at least a sixteenth of what is held"`
 	TrimInterval         time.Duration `toml:"trim_interval" default:"5000" unit:"ms" min:"1" status:"implemented" own:"yes" restart:"yes" doc:"least time between two times that memory is given back"`
 	TransparentHugePages bool          `toml:"transparent_huge_pages" default:"false" status:"implemented" own:"yes" restart:"yes" doc:"let the system use huge pages for the process; they save a little time and can keep a lot of memory"`
+}
+
+// QueryParser is one of [[query_parsers]]: query_parser of one database.
+type QueryParser struct {
+	Database string     `toml:"database" required:"yes" status:"implemented" doc:"database that this is for"`
+	Level    ParserMode `toml:"level" default:"auto" status:"implemented" doc:"query_parser of that database"`
+	Engine   string     `toml:"engine" default:"pg_query_protobuf" values:"pg_query_protobuf|pg_query_raw" status:"ignored" doc:"query_parser_engine of that database"`
 }

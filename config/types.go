@@ -55,6 +55,28 @@ func (a AuthType) MarshalText() ([]byte, error) { return []byte(a.String()), nil
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (a *AuthType) UnmarshalText(b []byte) error { return unmarshalEnum(a, b, authTypes) }
 
+// ParserMode says which statements are judged, and how.
+type ParserMode uint8
+
+// The modes of query_parser.
+const (
+	ParserAuto                   ParserMode = iota // where their words are not enough
+	ParserOn                                       // all are parsed
+	ParserOff                                      // none
+	ParserSessionControl                           // those that change the session
+	ParserSessionControlAndLocks                   // and those that take advisory locks
+)
+
+var parserModes = []string{"auto", "on", "off", "session_control", "session_control_and_locks"}
+
+func (m ParserMode) String() string { return parserModes[m] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (m ParserMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (m *ParserMode) UnmarshalText(b []byte) error { return unmarshalEnum(m, b, parserModes) }
+
 // Passthrough says whether clients are asked for their passwords to pass them on.
 type Passthrough uint8
 

@@ -10,9 +10,9 @@ func TestWarnings(t *testing.T) {
 query_parser = "on"
 dry_run = true
 ` + oneDatabase + "[[query_parsers]]\ndatabase = 'a'\nlevel = 'on'\n[[query_parsers]]\ndatabase = 'b'\nlevel = 'on'\n", "[[users]]\nname = 'ann'\nall_databases = true\npassword = 'x'\n", `
-			warning: pgdog.toml:2: general.query_parser: this is not implemented yet and is ignored
 			warning: pgdog.toml:3: general.dry_run: this is not supported and is ignored
-			warning: pgdog.toml:9: query_parsers.level: this is not implemented yet and is ignored (and 1 more of these)`},
+			warning: pgdog.toml:8: query_parsers.database: there is no database "a"
+			warning: pgdog.toml:11: query_parsers.database: there is no database "b"`},
 		{"values that are stretched", "[general]\nstats_period = 500\nmin_pool_size = 20\n" + oneDatabase, oneUser, `
 			warning: pgdog.toml:2: general.stats_period: 500 ms is too short for averages, so a second is used
 			warning: pgdog.toml:3: general.min_pool_size: 20 is above default_pool_size, which is 10 and holds`},
@@ -31,8 +31,7 @@ level = "off"
 `, oneUser, `
 			warning: pgdog.toml:6: replication.pg_dump_path: this is not supported and is ignored
 			warning: pgdog.toml:7: replication.pg_dmp_path: unknown key; did you mean "pg_dump_path"?
-			warning: pgdog.toml:11: otel.endpoint: this is not implemented yet and is ignored
-			warning: pgdog.toml:15: query_parsers.level: this is not implemented yet and is ignored`},
+			warning: pgdog.toml:11: otel.endpoint: this is not implemented yet and is ignored`},
 		{"replicas beside a primary", "[[databases]]\nname = 'app'\nhost = 'r'\nrole = 'replica'\n" + oneDatabase, oneUser, ""},
 		{"replicas only", "[[databases]]\nname = 'app'\nhost = 'r'\nrole = 'replica'\n[[databases]]\nname = 'app'\nhost = 's'\nrole = 'replica'\n", oneUser, `
 			warning: pgdog.toml:1: databases.role: database "app" has replicas only, where no statement can write`},

@@ -75,10 +75,17 @@ func (c *Client) releaseIfDone() {
 		c.bye(errShutdown())
 		return
 	}
-	if c.pool.Settings().Mode == config.Session {
+	if c.pool.Settings().Mode == config.Session && c.cameWith == (backend.Set{}) {
 		return
 	}
-	c.server = nil
+	if s.LooksChanged() {
+		c.look(s)
+		return
+	}
+	if s.Pinned() || c.pool.Settings().Mode == config.Session {
+		return
+	}
+	c.server, c.begun = nil, false
 	c.state = stateIdle
 	s.Release(false)
 	c.Resume()

@@ -99,7 +99,7 @@ func (c *Client) Refused(reason error) {
 		c.last = &Error{Severity: severityFatal, Code: serverSaid.Code(), Message: serverSaid.Message()}
 		c.write(serverSaid.Encode())
 		c.leave()
-	case set.ClientRecovery == config.Recover && c.start == nil && c.held != nil:
+	case set.ClientRecovery == config.Recover && c.start == nil && c.held != nil && !c.begun:
 		e.Severity = severityError
 		c.rejectHeld(e)
 	default:
@@ -147,6 +147,8 @@ func (c *Client) link(s *backend.Server) bool {
 		Drain:    set.Recovery == config.Recover,
 		Rollback: set.Recovery != config.Drop,
 		Reset:    set.Mode == config.Session,
+		Judged:   c.judges(),
+		Renamed:  c.f.renamingSQL.Load(),
 		Timeout:  set.RollbackTimeout,
 	}, c.f.policy.Load())
 	c.server, c.sent = s, false
@@ -169,6 +171,15 @@ func (c *Client) ready(s *backend.Server) bool {
 	}
 	if s.Params() != want {
 		c.adapt(s, want)
+		return false
+	}
+	return c.linkedUp(s)
+}
+
+// linkedUp goes on with a server whose session has the client's parameters.
+func (c *Client) linkedUp(s *backend.Server) bool {
+	if c.begun {
+		c.beginDeferred(s)
 		return false
 	}
 	c.state = stateActive
@@ -197,7 +208,9 @@ func (c *Client) adapt(s *backend.Server, want backend.Set) {
 			c.bye(errParameters(err))
 			return
 		}
-		c.linked()
+		if c.linkedUp(s) {
+			c.linked()
+		}
 	})
 	if err != nil {
 		s.Broken(err) // calls ServerLost

@@ -48,19 +48,21 @@ const (
 // costs.
 type Client struct {
 	loop.Conn
-	waiter pool.Waiter
-	f      *Frontend
-	pool   *pool.Pool
-	server *backend.Server   // nil unless linking or active
-	home   *backend.Greeting // what it was told at its login; nil before the end of that
-	params backend.Set       // its run-time parameters, as Postgres spells them, on top of home
-	start  *opening          // nil after the start
-	last   *Error            // what it will be told when all before it is answered, and then closed
-	held   []byte            // input that cannot be dealt with yet; changed by hold
-	left   int               // bytes still to come of a message that is streamed past
+	waiter   pool.Waiter
+	f        *Frontend
+	pool     *pool.Pool
+	server   *backend.Server   // nil unless linking or active
+	home     *backend.Greeting // what it was told at its login; nil before the end of that
+	params   backend.Set       // its run-time parameters, as Postgres spells them, on top of home
+	start    *opening          // nil after the start
+	cameWith backend.Set       // its run-time parameters at its login
+	last     *Error            // what it will be told when all before it is answered, and then closed
+	held     []byte            // input that cannot be dealt with yet; changed by hold
+	left     int               // bytes still to come of a message that is streamed past
 
-	prepared  *statements // nil if it has no prepared statements
-	collected []byte      // the start of a Parse that is read as a whole; nil if none is; changed by collecting
+	prepared *statements // nil if it has no prepared statements
+
+	collected []byte // the start of a Parse that is read as a whole; nil if none is; changed by collecting
 
 	id     uint64
 	key    uint32  // the process id that it was told, for cancel requests
@@ -76,6 +78,7 @@ type Client struct {
 	busy     bool        // answers are outstanding, as of the last look
 	eof      bool        // it will say no more, and may wait for answers
 	stalled  bool        // its input depends on an answer
+	begun    bool        // it is in a transaction whose BEGIN was not sent, or was sent by us, see begin.go
 	split    bool        // its database had several hosts at the last checkout
 	roams    bool        // its server is a replica's, because it was reading
 	dead     bool        // it cannot be written to; gone is about to be called

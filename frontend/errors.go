@@ -393,11 +393,40 @@ func errReservedName(name string) *Error {
 	}
 }
 
+// errListen is for LISTEN where the next transaction is on another server, to which the
+// notifications would not come.
+func errListen() *Error {
+	return &Error{
+		Severity: severityError, Code: "0A000",
+		Message: "LISTEN is not possible in transaction pooling",
+		Detail:  "Notifications come to the server connection, and that is shared with other clients.",
+		Hint:    "Give the user or the database pooler_mode = \"session\", or connect to Postgres directly.",
+	}
+}
+
+// errSessionState is for a client whose session could not be looked at after it had changed it.
+func errSessionState(reason error) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "58000",
+		Message: "the state of the session could not be kept: " + reason.Error(),
+		Detail:  "pgebb asks Postgres for the run-time parameters after a transaction that may have changed them.",
+	}
+}
+
 // errProcessMemory is for who wants something that there is no memory for.
 func errProcessMemory(limit int64, detail string) *Error {
 	return &Error{
 		Severity: severityFatal, Code: "53200", Message: "out of memory",
 		Detail: fmt.Sprintf("pgebb is near its memory.limit of %d bytes. %s", limit, detail),
 		Hint:   "SHOW MEMORY on the console says what takes it. Raise memory.limit, or have fewer clients or prepared statements.",
+	}
+}
+
+// errQuerySize is for a statement that is longer than the operator allows.
+func errQuerySize(size, limit int) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "54000",
+		Message: "query size exceeds query_size_limit",
+		Detail:  fmt.Sprintf("The statement has %d bytes; query_size_limit is %d.", size, limit),
 	}
 }

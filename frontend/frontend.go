@@ -59,7 +59,7 @@ type Options struct {
 	Registry   *pool.Registry
 	Console    Console
 	Classifier Classifier
-	Splitter   Splitter // nil if everything is to go to the primary that does not ask for another host
+	Judge      Judge // nil if no statement is to be judged
 	Log        *slog.Logger
 	Budget     *memory.Budget // nil without a limit on memory
 }
@@ -70,7 +70,7 @@ type Frontend struct {
 	registry   *pool.Registry // constant
 	console    Console        // constant
 	classifier Classifier     // constant
-	splitter   Splitter       // constant
+	verdicts   Judge          // constant
 	log        *slog.Logger   // constant
 	keys       *keys
 	auth       *Authenticator
@@ -86,12 +86,15 @@ type Frontend struct {
 	unread     []unread           // the same
 	budget     *memory.Budget     // constant; nil without a limit on memory
 
-	cfg         atomic.Pointer[config.Config]
-	encryption  atomic.Pointer[encryption] // nil if there is none
-	ids         atomic.Uint64              // of clients; never used twice
-	run         string                     // what the ids of errors begin with; constant
-	references  atomic.Uint64              // numbers errors of which the log says more
-	draining    atomic.Bool
+	cfg        atomic.Pointer[config.Config]
+	encryption atomic.Pointer[encryption] // nil if there is none
+	ids        atomic.Uint64              // of clients; never used twice
+	run        string                     // what the ids of errors begin with; constant
+	references atomic.Uint64              // numbers errors of which the log says more
+	draining   atomic.Bool
+	sizes      atomic.Pointer[sizeLimit]
+	// aggressive says that the first statement of a transaction decides on its host.
+	aggressive  atomic.Bool
 	renaming    atomic.Bool // prepared statements have other names on servers
 	renamingSQL atomic.Bool // and so have those that are prepared by SQL
 	policy      atomic.Pointer[backend.StatementPolicy]
@@ -106,7 +109,7 @@ type Frontend struct {
 // New makes a Frontend; it accepts nobody before Listen.
 func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
-		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, splitter: o.Splitter, log: o.Log,
+		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, verdicts: o.Judge, log: o.Log,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 		unread: make([]unread, len(o.Loops.Loops())), budget: o.Budget,
@@ -132,9 +135,11 @@ func (f *Frontend) Update(cfg *config.Config) {
 
 func (f *Frontend) apply(cfg *config.Config) {
 	f.cfg.Store(cfg)
+	f.sizes.Store(&sizeLimit{cfg.General.QuerySizeLimit, cfg.General.QuerySizeLimitAction == "block"})
 	f.encryption.Store(newEncryption(cfg.ClientTLS))
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
 	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
+	f.aggressive.Store(cfg.General.ReadWriteStrategy == "aggressive")
 	f.policy.Store(statementPolicy(cfg))
 	period := sweepPeriod(cfg)
 	for _, l := range f.loops.Loops() {

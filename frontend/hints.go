@@ -8,14 +8,11 @@ import (
 	"github.com/pgebb/pgebb/pool"
 )
 
-// This file reads what clients ask for themselves: the start-up parameter pgdog.role, SET
-// pgdog.role, and the comment /* pgdog_role: replica */ at the beginning or the end of a
-// statement. The names are PgDog's, so that applications need not be changed.
+// This file reads what clients ask for in their session: the start-up parameter pgdog.role,
+// and SET pgdog.role. The name is PgDog's, so that applications need not be changed.
+// Comments in statements are read by package parser.
 
-const (
-	roleParameter = "pgdog.role"
-	roleComment   = "pgdog_role"
-)
+const roleParameter = "pgdog.role"
 
 // roleOf is what a value of pgdog.role asks for; pool.Any takes the wish back.
 func roleOf(value string) (pool.Access, bool) {
@@ -44,47 +41,6 @@ func takeRole(params []backend.Param) (rest []backend.Param, role pool.Access, f
 		return append(params[:i:i], params[i+1:]...), role, nil
 	}
 	return params, role, nil
-}
-
-// roleHint reads the comment at either end of a statement.
-func roleHint(sql []byte) (role pool.Access, ok bool) {
-	if !bytes.Contains(sql, []byte(roleComment)) {
-		return pool.Any, false
-	}
-	sql = bytes.TrimSpace(sql)
-	if rest, is := bytes.CutPrefix(sql, []byte("/*")); is {
-		if comment, _, is := bytes.Cut(rest, []byte("*/")); is {
-			if role, ok = hintIn(comment); ok {
-				return role, true
-			}
-		}
-	}
-	sql = bytes.TrimRight(sql, "; \t\r\n")
-	if rest, is := bytes.CutSuffix(sql, []byte("*/")); is {
-		if i := bytes.LastIndex(rest, []byte("/*")); i >= 0 {
-			return hintIn(rest[i+2:])
-		}
-	}
-	return pool.Any, false
-}
-
-// hintIn finds "pgdog_role: replica" in a comment, in which more may stand.
-func hintIn(comment []byte) (role pool.Access, ok bool) {
-	_, rest, ok := bytes.Cut(comment, []byte(roleComment))
-	if !ok {
-		return pool.Any, false
-	}
-	rest, ok = bytes.CutPrefix(bytes.TrimSpace(rest), []byte(":"))
-	if !ok {
-		return pool.Any, false
-	}
-	rest = bytes.TrimSpace(rest)
-	n := 0
-	for n < len(rest) && (rest[n]|0x20 >= 'a' && rest[n]|0x20 <= 'z') {
-		n++
-	}
-	role, ok = roleOf(string(rest[:n]))
-	return role, ok && n > 0
 }
 
 // setRole reads SET pgdog.role and RESET pgdog.role. A value that makes no sense changes

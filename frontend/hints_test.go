@@ -8,31 +8,6 @@ import (
 	"github.com/pgebb/pgebb/pool"
 )
 
-func TestRoleHints(t *testing.T) {
-	for sql, want := range map[string]pool.Access{
-		"/* pgdog_role: replica */ SELECT 1":          pool.Replica,
-		"/*pgdog_role:primary*/SELECT 1":              pool.Write,
-		" \n/* pgdog_role: REPLICA */ SELECT 1":       pool.Replica,
-		"SELECT 1 /* pgdog_role: replica */":          pool.Replica,
-		"SELECT 1 /* a */ /* x pgdog_role: replica*/": pool.Replica,
-		"SELECT 1 /* pgdog_role: primary */ ; ":       pool.Write,
-		"/* a, pgdog_role: replica, b */ SELECT 1":    pool.Replica,
-	} {
-		if got, ok := roleHint([]byte(sql)); !ok || got != want {
-			t.Errorf("%s asks for %d, %v, want %d", sql, got, ok, want)
-		}
-	}
-	for _, sql := range []string{
-		"", "SELECT 1", "pgdog_role: replica", "/* pgdog_role: replica", "pgdog_role: replica */", "/* pgdog_role */ SELECT 1",
-		"/* pgdog_role: */ SELECT 1", "/* pgdog_role: leader */ SELECT 1", "/* pgdog_role replica */ SELECT 1",
-		"SELECT /* pgdog_role: replica */ 1", "SELECT '/* pgdog_role: replica */'",
-	} {
-		if got, ok := roleHint([]byte(sql)); ok {
-			t.Errorf("%s asks for %d", sql, got)
-		}
-	}
-}
-
 func TestSetRole(t *testing.T) {
 	for sql, want := range map[string]pool.Access{
 		"SET pgdog.role TO 'replica'":           pool.Replica,

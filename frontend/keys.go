@@ -153,7 +153,7 @@ func (c *Client) cancelled(done func()) {
 	case c.state == stateActive && c.server.Working():
 		c.server.Cancel(done)
 		return
-	case c.state == stateWaiting && c.start == nil && c.held != nil && c.pool.Leave(&c.waiter):
+	case c.state == stateWaiting && c.start == nil && c.held != nil && !c.begun && c.pool.Leave(&c.waiter):
 		c.rejectHeld(errCancelled())
 	}
 	done()

@@ -46,7 +46,7 @@ func (l *logged) String() string {
 // newFrontend is a frontend before a fake Postgres, at a free port and, if there is a
 // folder, a Unix socket in it. It ends with the test, which must not leave anything
 // behind.
-func newFrontend(t *testing.T, dir string, log io.Writer) *Frontend {
+func newFrontend(t testing.TB, dir string, log io.Writer) *Frontend {
 	t.Helper()
 	leak.Goroutines(t)
 	leak.FDs(t)

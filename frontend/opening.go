@@ -68,7 +68,7 @@ func (c *Client) open(refused []backend.Refusal) {
 		c.f.logRefusal(c, r)
 		b = append(b, refusalMessage(wire.NoticeResponse, "WARNING", r)...)
 	}
-	c.home = c.pool.Greeting()
+	c.home, c.cameWith = c.pool.Greeting(), c.params
 	for _, p := range c.home.For(c.params) {
 		b = wire.AppendParameterStatus(b, p.Name, p.Value)
 	}

@@ -21,7 +21,7 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 	}
 	for len(b)-i >= wire.HeaderSize {
 		typ, size := wire.Header(b[i:])
-		if e := checkMessage(typ, size); e != nil {
+		if e := c.check(typ, size); e != nil {
 			o.flush(i)
 			return len(b), e
 		}
@@ -54,8 +54,8 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 		if c.roams && c.leaves(typ, b[i:]) {
 			return c.passOn(&o, i), nil
 		}
-		if names(typ) && c.renames() {
-			next, e := c.renamed(&o, i, typ, size)
+		if names(typ) {
+			next, e := c.understood(&o, i, typ, size, body)
 			switch {
 			case e != nil:
 				o.flush(i)
@@ -77,6 +77,21 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 		i += size
 	}
 	return c.passOn(&o, i), nil
+}
+
+// understood deals with a message whose meaning matters. It returns the index behind it, or i
+// if it cannot be dealt with yet, or -1 if it is to be passed on as it is.
+func (c *Client) understood(o *output, i int, typ byte, size int, body []byte) (next int, failure *Error) {
+	c.noteLength(typ, size)
+	if c.judges() {
+		if next := c.judged(o, i, typ, size, body); next >= 0 {
+			return next, nil
+		}
+	}
+	if typ != wire.FunctionCall && c.renames() {
+		return c.renamed(o, i, typ, size)
+	}
+	return -1, nil
 }
 
 // passOn passes on what was gathered up to index i, and returns up to where the input is
@@ -154,7 +169,7 @@ func (c *Client) withoutServer(typ byte, body []byte) (passOn bool, failure *Err
 		if len(body) > 0 {
 			return true, nil // it is malformed, as Postgres will say
 		}
-		c.write(appendReady(nil))
+		c.write(c.appendReady(nil))
 		return false, nil
 	case wire.Flush:
 		// Nothing to flush, unless it is malformed.
@@ -169,6 +184,9 @@ func (c *Client) withoutServer(typ byte, body []byte) (passOn bool, failure *Err
 	}
 	if c.pool.Settings().Mode == config.Statement && c.f.beginsTransaction(typ, body) {
 		c.reject(typ, errStatementMode())
+		return false, nil
+	}
+	if typ == wire.Query && c.f.aggressive.Load() && c.defers(body) {
 		return false, nil
 	}
 	return true, nil
@@ -251,6 +269,14 @@ var messageTypes = func() (legal [256]bool) {
 // shortMessage is what Postgres allows, in bytes, for messages that have no
 // reason to be long (PQ_SMALL_MESSAGE_LIMIT), without the type.
 const shortMessage = 10000
+
+// check refuses what is no message, and what is longer than it may be.
+func (c *Client) check(typ byte, size int) *Error {
+	if e := checkMessage(typ, size); e != nil {
+		return e
+	}
+	return c.tooLong(typ, size)
+}
 
 // checkMessage refuses what Postgres would refuse.
 func checkMessage(typ byte, size int) *Error {

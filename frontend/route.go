@@ -2,8 +2,11 @@ package frontend
 
 import (
 	"bytes"
+	"strings"
 
+	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/verdict"
 	"github.com/pgebb/pgebb/internal/wire"
 	"github.com/pgebb/pgebb/pool"
 )
@@ -12,13 +15,6 @@ import (
 // choice is made when the client gets a server, and holds until it gives the server back;
 // a client that has sent a read to a replica and sends something else behind it, without
 // waiting for the answer, is not read on before it has the answer.
-
-// Splitter knows what a statement needs of a host.
-type Splitter interface {
-	// Access says what the statements of an SQL text need, which may be several. What is
-	// not understood needs the primary.
-	Access(sql []byte) pool.Access
-}
 
 const (
 	// routedPiece is how many bytes are read of a client that will have to wait for a
@@ -55,9 +51,16 @@ func (c *Client) route(cluster *pool.Cluster, b []byte) {
 }
 
 // awaited reports whether a message whose beginning is there is to be waited for to its
-// end, because it decides on the host.
+// end, because it decides on the host, or on what is left in the session.
 func (c *Client) awaited(typ byte, size int) bool {
-	return (typ == wire.Query || typ == wire.Parse) && size <= routedWhole && (c.server == nil || c.roams) && c.pool.Cluster().Split()
+	if typ != wire.Query && typ != wire.Parse || size > routedWhole {
+		return false
+	}
+	if c.server != nil {
+		return c.roams || c.judges()
+	}
+	// Who will have to wait for a server is not read so far before it has one.
+	return c.pool.Cluster().Split() || c.judges() && !c.pool.Busy()
 }
 
 // leaves reports whether a client whose reads went to a replica begins something that the
@@ -104,10 +107,9 @@ func (c *Client) need(b []byte) pool.Access {
 // request is what is known of a request.
 type request struct {
 	c       *Client
-	some    bool        // a statement was found
-	access  pool.Access // what the statements need that were found
-	hint    pool.Access // what the first statement's comment asks for, if hinted
-	hinted  bool
+	access  pool.Access       // what the statements need that were found
+	hint    pool.Access       // what the first comment asks for that asks for anything
+	begun   bool              // a statement was found
 	names   [maxParsed][]byte // of the statements that the batch has parsed
 	parsed  int
 	unnamed bool // among them the one without a name
@@ -164,36 +166,81 @@ func (r *request) bound(name []byte, ok bool) {
 		r.add(pool.Write)
 		return
 	}
-	sql, _, _ := wire.CString([]byte(st.Body()))
-	r.statement(sql)
+	r.statement(st.Text())
 }
 
 // statement takes in an SQL text.
 func (r *request) statement(sql []byte) {
-	if !r.some {
-		r.hint, r.hinted = roleHint(sql)
+	c := r.c
+	if !r.begun {
+		r.begun = true
 		if role, ok := setRole(sql); ok {
-			r.c.role = role
+			c.role = role
 		}
 	}
-	if s := r.c.f.splitter; s != nil {
-		r.add(s.Access(sql))
-	} else {
+	if mode := c.pool.Settings().Parser; c.f.verdicts == nil || mode != config.ParserOn && mode != config.ParserAuto {
 		r.add(pool.Write)
+		return
 	}
+	v := c.f.verdicts.Judge(sql, verdict.Routing)
+	switch {
+	case r.hint != pool.Any:
+	case v.Has(verdict.Primary):
+		r.hint = pool.Write
+	case v.Has(verdict.Replica):
+		r.hint = pool.Replica
+	}
+	r.add(c.access(v, sql))
 }
 
+// notReads are the flags of what is not a read.
+const notReads = verdict.Write | verdict.Unknown | verdict.Session | verdict.Unlisten | verdict.Discard | verdict.Notify | verdict.Execute | verdict.Show
+
+// access is what a statement needs of a host.
+func (c *Client) access(v verdict.Verdict, sql []byte) pool.Access {
+	switch {
+	case v.Has(notReads):
+		return pool.Write
+	case v.Has(verdict.Begin):
+		return c.accessOfBegin(v, sql)
+	case v.Has(verdict.End | verdict.Savepoint):
+		return pool.Any // it belongs to a transaction that has begun
+	case c.serializable():
+		return pool.Write
+	}
+	return pool.Read
+}
+
+// accessOfBegin is what the beginning of a transaction needs.
+func (c *Client) accessOfBegin(v verdict.Verdict, sql []byte) pool.Access {
+	switch {
+	case v.Has(verdict.ReadWrite) || c.serializable() || bytes.Contains(bytes.ToLower(sql), []byte("serializable")):
+		return pool.Write
+	case v.Has(verdict.ReadOnly) || c.pool.Settings().ReadOnly:
+		return pool.Read
+	case c.f.aggressive.Load() && plainBegin(sql) != "":
+		return pool.Any
+	}
+	return pool.Write
+}
+
+// serializable reports whether the client's transactions are, without saying so: a replica
+// does not do that.
+func (c *Client) serializable() bool {
+	return c.params != (backend.Set{}) && strings.Contains(strings.ToLower(c.params.Key()), "default_transaction_isolation\x00serializable")
+}
+
+// add combines what two statements need.
 func (r *request) add(a pool.Access) {
-	if !r.some || a == pool.Write {
+	if a == pool.Write || r.access == pool.Any {
 		r.access = a
 	}
-	r.some = true
 }
 
 // result is what all that was found needs; a wish is granted whatever that is.
 func (r *request) result() pool.Access {
 	switch {
-	case r.hinted:
+	case r.hint != pool.Any:
 		return r.hint
 	case r.c.role != pool.Any:
 		return r.c.role

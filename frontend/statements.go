@@ -40,7 +40,7 @@ type statements struct {
 // names reports messages that can have to do with names of statements.
 func names(typ byte) bool {
 	switch typ {
-	case wire.Parse, wire.Bind, wire.Describe, wire.Close, wire.Sync, wire.Query:
+	case wire.Parse, wire.Bind, wire.Describe, wire.Close, wire.Sync, wire.Query, wire.FunctionCall:
 		return true
 	}
 	return false
@@ -246,7 +246,7 @@ func (c *Client) collect(o *output, i, size int) {
 func (c *Client) plan() string {
 	p := c.statementsOf()
 	if p.planOf != c.params {
-		p.planOf, p.plan = c.params, c.params.Without("application_name").Key()
+		p.planOf, p.plan = c.params, c.params.Meaning().Key()
 	}
 	return p.plan
 }

@@ -43,6 +43,10 @@ func (c *Client) checkTime(now time.Duration) {
 	set := c.pool.Settings()
 	over := func(t time.Duration) bool { return t != config.Off && t > 0 && now-c.mark >= t }
 	switch {
+	case c.state == stateIdle && c.begun:
+		if over(set.ClientIdleInTransactionTimeout) {
+			c.bye(errClientIdleInTransaction(set.ClientIdleInTransactionTimeout))
+		}
 	case c.state == stateIdle || c.state == stateActive && !c.busy && c.server.Status() == wire.Idle:
 		if over(set.ClientIdleTimeout) {
 			c.bye(errClientIdle(set.ClientIdleTimeout))

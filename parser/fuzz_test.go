@@ -3,6 +3,7 @@ package parser
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	libpgquery "github.com/pganalyze/pg_query_go/v6/parser"
 
@@ -31,6 +32,9 @@ func FuzzScan(f *testing.F) {
 			return
 		}
 		r, err := read(tree)
+		if err != nil && !utf8.ValidString(sql) {
+			return // names in another encoding; the words decide
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -208,15 +208,15 @@ func (h role) on(v verdict.Verdict) verdict.Verdict {
 
 // parse gives a text to the parser, and keeps what comes of it.
 func (j *Judge) parse(f facts, key []byte) verdict.Verdict {
-	start := time.Now()
-	v, tree := judge(f, string(key))
+	start, text := time.Now(), string(key)
+	v, tree := judge(f, text)
 	taken := time.Since(start)
 	j.parses.Add(1)
 	j.taken.Add(int64(taken))
 	if slow := j.slow.Load(); slow > 0 && taken >= time.Duration(slow) && j.report != nil {
 		p := Parse{Tokens: f.tokens, Duration: taken}
 		if !f.verbatim {
-			p.Text = string(key)
+			p.Text = text
 		}
 		j.report(p)
 	}
@@ -224,7 +224,7 @@ func (j *Judge) parse(f facts, key []byte) verdict.Verdict {
 	for _, s := range v.Settings {
 		more += int64(len(s.Name) + len(s.Value) + settingSize)
 	}
-	j.trees.Put(key, v, more, tree)
+	j.trees.Put(text, v, more, tree)
 	return v
 }
 

@@ -227,7 +227,7 @@ func bodySign(text []byte, w word) verdict.Flags {
 	case "discard", "deallocate":
 		return verdict.Discard
 	case "listen":
-		return verdict.Listen
+		return verdict.Listen | verdict.Unknown // the word may be only a word
 	case "prepare":
 		return verdict.Prepare
 	}

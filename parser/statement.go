@@ -152,6 +152,7 @@ func (r *reader) variable(s *pgquery.VariableSetStmt) {
 		set.Reset = true
 	case pgquery.VariableSetKind_VAR_SET_VALUE:
 		set.Value, set.Known = values(s.Args)
+		r.temp = r.temp || strings.Contains(set.Value, "pg_temp") // where tables are made from then on
 	}
 	r.set(set)
 }

@@ -81,6 +81,8 @@ func (r *reader) node(m *message, b []byte) error {
 		if err := r.statement(b); err != nil {
 			return err
 		}
+	case "A_Const":
+		return nil
 	case "InsertStmt", "DeleteStmt", "MergeStmt", "IntoClause":
 		r.v.Flags |= verdict.Write
 	case "UpdateStmt":

@@ -99,7 +99,7 @@ var writingPrefixes = []string{
 	"pg_replication_", "pg_logical_", "pg_switch_", "pg_export_snapshot", "pg_import_", "pg_start_backup",
 	"pg_stop_backup", "pg_backup_", "pg_promote", "pg_wal_replay_", "pg_reload_conf", "pg_rotate_", "pg_stat_reset",
 	"pg_cancel_backend", "pg_terminate_backend", "pg_log_", "pg_file_", "pg_extension_config_dump", "pg_sync_",
-	"pg_nextoid", "brin_", "gin_clean", "binary_upgrade_",
+	"pg_current_wal_", "pg_walfile_", "pg_nextoid", "brin_", "gin_clean", "binary_upgrade_",
 }
 
 // functionOf says what the function with a name does.

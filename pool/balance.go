@@ -38,6 +38,9 @@ func (c *Cluster) leastActive(from []*Pool) *Pool {
 func (c *Cluster) weighted(from []*Pool) *Pool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.credits == nil {
+		c.credits = make(map[*Pool]int, len(from))
+	}
 	var best *Pool
 	total := 0
 	for _, p := range from {

@@ -24,7 +24,7 @@ type Cluster struct {
 	turn     atomic.Uint32 // of the strategies that take one host after the other
 
 	mu      sync.Mutex
-	credits map[*Pool]int // of weighted_round_robin; guarded by mu
+	credits map[*Pool]int // of weighted_round_robin; guarded by mu, nil before it is needed
 }
 
 // members are what a cluster consists of at a time. They are immutable.
@@ -161,7 +161,7 @@ func (c *Cluster) configure(pools []*Pool, g *config.General) {
 	c.arrange(members{pools: pools, strategy: g.LoadBalancingStrategy, split: g.ReadWriteSplit})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clear(c.credits)
+	c.credits = nil
 }
 
 // reassign finds out anew who is the primary. Registry.mu is held.

@@ -17,6 +17,13 @@ import (
 // none that can be reached.
 const failoverPeriod = 250 * time.Millisecond
 
+// Periods of checks are at least and at most so long, whatever the configuration says: a
+// period of 0 would keep a processor busy.
+const (
+	shortestPeriod = 10 * time.Millisecond
+	longestPeriod  = 24 * time.Hour
+)
+
 // positionSQL asks a host what it is and where in the WAL it stands. Names are qualified
 // because search_path is whatever the last client has set.
 const positionSQL = `SELECT r, CASE WHEN r THEN 0 ELSE ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::pg_catalog.bit(32)::pg_catalog.int8 END, ` +
@@ -88,7 +95,11 @@ func (p *Pool) checkIdle(now time.Duration) (next time.Duration) {
 		}
 		return p.nextCheck
 	}
-	p.nextCheck, p.checkNow = now+c.IdleInterval, false
+	interval := min(max(c.IdleInterval, shortestPeriod), longestPeriod)
+	p.nextCheck, p.checkNow = now+interval, false
+	if off {
+		p.nextCheck = 0 // should it be turned on later
+	}
 	s := p.popOldestLocked()
 	p.mu.Unlock()
 	if s != nil {
@@ -98,7 +109,7 @@ func (p *Pool) checkIdle(now time.Duration) (next time.Duration) {
 			}
 		})
 	}
-	return now + c.IdleInterval
+	return now + interval
 }
 
 // popOldestLocked takes the server off the idle lists that is idle for longest.
@@ -216,13 +227,14 @@ func (r *Registry) intervalLocked(h *host, now time.Duration) time.Duration {
 		return config.Off
 	}
 	g := r.general
+	interval := min(max(g.LSNCheckInterval, shortestPeriod), longestPeriod)
 	switch primary := h.pools[0].cluster.members.Load().primary; {
 	case h.auto && (primary == nil || primary.down.Load()):
-		return min(g.LSNCheckInterval, failoverPeriod)
+		return min(interval, failoverPeriod)
 	case !h.auto && (g.LSNCheckDelay == config.Off || now < r.started+g.LSNCheckDelay):
 		return config.Off
 	}
-	return g.LSNCheckInterval
+	return interval
 }
 
 // answered takes the answer of a host. It runs on a loop.

@@ -120,7 +120,7 @@ func (r *Registry) Update(cfg *config.Config) {
 	for _, c := range cfg.Pools() {
 		k, l := keyOf(&c), login{c.User, c.Database}
 		if r.clusters[l] == nil {
-			r.clusters[l] = &Cluster{registry: r, credits: make(map[*Pool]int)}
+			r.clusters[l] = &Cluster{registry: r}
 		}
 		h := r.hostLocked(&c)
 		p := old[k]

@@ -19,7 +19,7 @@ import (
 // methods of this file, and does what those of control.go do.
 func (p *pooler) newConsole() *admin.Console {
 	return admin.New(admin.Sources{
-		Pools: p, Clients: p, Servers: p, Stats: p, Lists: p, Config: p, Memory: p, Health: p, Prepared: p, Databases: p, Users: p, Control: p,
+		Pools: p, Clients: p, Servers: p, Stats: p, Lists: p, Config: p, Memory: p, Queries: p, Health: p, Prepared: p, Databases: p, Users: p, Control: p,
 		Version: version(), Instance: p.instance,
 		StatsPeriod: func() time.Duration { return p.cfg.Load().General.StatsPeriod },
 	})

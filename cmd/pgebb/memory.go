@@ -24,6 +24,7 @@ func (p *pooler) registerHolders() {
 	p.ledger.Register(memory.Holder{Memory: p.registry.Memory, Verify: p.registry.VerifyMemory})
 	p.ledger.Register(memory.Holder{Memory: p.frontend.Memory, Verify: p.frontend.VerifyMemory})
 	p.ledger.Register(memory.Holder{Memory: p.console.Memory})
+	p.ledger.Register(memory.Holder{Memory: p.queryCacheMemory})
 }
 
 // verify runs until ctx ends.

@@ -20,6 +20,7 @@ import (
 	"github.com/pgebb/pgebb/frontend"
 	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/memory"
+	"github.com/pgebb/pgebb/parser"
 	"github.com/pgebb/pgebb/pool"
 )
 
@@ -30,6 +31,7 @@ type pooler struct {
 	cfg        atomic.Pointer[config.Config]
 	loops      *loop.Group
 	registry   *pool.Registry
+	judge      *parser.Judge
 	frontend   *frontend.Frontend
 	console    *admin.Console
 	ledger     memory.Ledger
@@ -70,6 +72,7 @@ func run(src config.Source, stderr io.Writer) int {
 	var background sync.WaitGroup
 	background.Go(func() { p.reclaim.Run(ctx) })
 	background.Go(func() { p.console.Run(ctx) })
+	background.Go(func() { p.sweepQueries(ctx) })
 	if os.Getenv(verifyVariable) == "all" {
 		background.Go(func() { p.verify(ctx) })
 	}
@@ -93,9 +96,9 @@ func (p *pooler) start(cfg *config.Config) error {
 	p.loops = loops
 	loops.SetBudget(p.budget)
 	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
-	p.console = p.newConsole()
+	p.console, p.judge = p.newConsole(), p.newJudge(cfg)
 	p.frontend = frontend.New(cfg, frontend.Options{
-		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: operators{p}, Budget: p.budget,
+		Loops: loops, Registry: p.registry, Classifier: classifier{}, Judge: p.judge, Log: p.log, Console: operators{p}, Budget: p.budget,
 	})
 	p.registerHolders()
 	if err := p.listenHTTP(cfg); err != nil {

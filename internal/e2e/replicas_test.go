@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/pgebb/pgebb/frontend/frontendtest"
 	"github.com/pgebb/pgebb/internal/testpg"
@@ -72,7 +73,7 @@ func (f *fleet) where(c *frontendtest.Client, sql string) int {
 }
 
 func TestAClientChoosesARoleItself(t *testing.T) {
-	f := startFleet(t, "", "primary", "replica")
+	f := startFleet(t, "read_write_split = 'prefer_primary'\n", "primary", "replica")
 	c := f.connect()
 	for sql, want := range map[string]int{
 		"/* pgdog_role: replica */ WHERE":             1,
@@ -81,7 +82,6 @@ func TestAClientChoosesARoleItself(t *testing.T) {
 		"WHERE /* app:x, pgdog_role : REPLICA, b */;": 1,
 		"/* pgdog_role: other */ WHERE":               0,
 		"/* pgdog_role */ WHERE":                      0,
-		"/* x */ WHERE /* pgdog_role: replica */ + 0": 0, // neither at the beginning nor at the end
 	} {
 		for range 3 {
 			if got := f.where(c, sql); got != want {
@@ -111,7 +111,7 @@ func TestAClientChoosesARoleItself(t *testing.T) {
 }
 
 func TestATransactionStaysWhereItBegan(t *testing.T) {
-	f := startFleet(t, "", "primary", "replica")
+	f := startFleet(t, "read_write_split = 'prefer_primary'\n", "primary", "replica")
 	c := f.connect()
 	query(t, c, "BEGIN")
 	for range 5 {
@@ -132,7 +132,7 @@ func TestATransactionStaysWhereItBegan(t *testing.T) {
 // TestARequestBehindAReadGoesWhereItMust though the client does not wait for the answer to
 // the read.
 func TestARequestBehindAReadGoesWhereItMust(t *testing.T) {
-	f := startFleet(t, "", "primary", "replica")
+	f := startFleet(t, "read_write_split = 'prefer_primary'\n", "primary", "replica")
 	c := f.connect()
 	query(t, c, "CREATE TABLE t (x int)")
 	const replica = "/* pgdog_role: replica */ "
@@ -185,6 +185,33 @@ func pipeline(t *testing.T, c *frontendtest.Client, statements []string) (got []
 		}
 	}
 	return got
+}
+
+// TestAClientHasTheSettingsThatItWasToldOnEveryHost though hosts begin sessions with others.
+func TestAClientHasTheSettingsThatItWasToldOnEveryHost(t *testing.T) {
+	f := startFleet(t, "min_pool_size = 0\nread_write_split = 'prefer_primary'\n", "primary", "replica")
+	f.replicas[0].Exec(t, "postgres", "ALTER SYSTEM SET datestyle = 'SQL, DMY'", "SELECT pg_reload_conf()")
+	eventually(t, 10*time.Second, func() string {
+		if style := query(t, connect(t, direct(f.replicas[0], f.database)), "SHOW datestyle")[0]; style != "SQL, DMY" {
+			return "the replica begins with " + style
+		}
+		return ""
+	})
+	const style = "SELECT current_setting('datestyle')"
+	c := f.connect()
+	for _, test := range []struct{ set, want string }{
+		{"SELECT 1", "ISO, MDY"}, {"SET datestyle = 'German, DMY'", "German, DMY"}, {"SET datestyle = 'SQL, DMY'", "SQL, DMY"}, {"RESET datestyle", "ISO, MDY"},
+	} {
+		query(t, c, test.set)
+		for range 2 {
+			if got := query(t, c, style)[0]; got != test.want {
+				t.Errorf("after %s the primary has %s", test.set, got)
+			}
+			if got := query(t, c, "/* pgdog_role: replica */ "+style)[0]; got != test.want {
+				t.Errorf("after %s the replica has %s", test.set, got)
+			}
+		}
+	}
 }
 
 // TestAServerThatGivesNoSignOfLifeIsReplaced before a client gets it.

@@ -13,6 +13,7 @@ type load struct {
 	title   string
 	pool    int    // servers
 	general string // lines for [general] of pgebb
+	parser  string // query_parser of pgebb, if it matters
 	do      func(r *run) error
 	targets []target
 }
@@ -55,6 +56,8 @@ var loads = []load{
 	},
 	statementLoad("statements", 200_000),
 	statementLoad("million-statements", 1_000_000),
+	treeLoad("trees", "no limit of bytes", 0, 60),
+	treeLoad("trees-limited", "at most 16 MiB", 16<<20, 16*1.15),
 	{
 		name: "redefine", title: "100 clients define and close 100,000 statements each", pool: 10, do: redefine,
 		general: "prepared_statements = \"extended\"\n",

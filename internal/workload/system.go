@@ -56,14 +56,17 @@ func systemOf(p *testpg.Process, pg *testpg.Server) *system {
 
 // pgebbOptions are for the pool and the settings that a load needs.
 func pgebbOptions(o options, pg *testpg.Server, l load) testpg.Options {
-	memory := ""
+	memory, parser := "", o.parser
+	if l.parser != "" {
+		parser = l.parser
+	}
 	if o.limit > 0 {
 		memory = fmt.Sprintf("[memory]\nlimit = %d\n", o.limit)
 	}
 	return testpg.Options{
 		Binary: o.binary,
 		General: fmt.Sprintf("default_pool_size = %d\nquery_parser = %q\nauth_type = \"trust\"\ncheckout_timeout = 120_000\nlog_connections = false\nlog_disconnections = false\n%s",
-			l.pool, o.parser, l.general),
+			l.pool, parser, l.general),
 		Config: fmt.Sprintf("[[databases]]\nname = \"postgres\"\nhost = %q\nport = %d\n%s", pg.Host, pg.Port, memory),
 		Users:  fmt.Sprintf("[[users]]\nname = %q\npassword = %q\ndatabase = \"postgres\"\n", pg.User, pg.Password),
 	}
