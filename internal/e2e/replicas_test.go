@@ -72,7 +72,7 @@ func (f *fleet) where(c *frontendtest.Client, sql string) int {
 }
 
 func TestAClientChoosesARoleItself(t *testing.T) {
-	f := startFleet(t, "", "primary", "replica")
+	f := startFleet(t, "query_parser = \"off\"\n", "primary", "replica")
 	c := f.connect()
 	for sql, want := range map[string]int{
 		"/* pgdog_role: replica */ WHERE":             1,
@@ -107,6 +107,35 @@ func TestAClientChoosesARoleItself(t *testing.T) {
 	l.Params = []string{"options", "-c pgdog.role=leader"}
 	if _, err := frontendtest.Connect(l); code(err) != "22023" {
 		t.Errorf("a role that there is not is answered with %v", err)
+	}
+}
+
+func TestReadsAreSplitFromWrites(t *testing.T) {
+	f := startFleet(t, "read_write_split = \"exclude_primary\"\n", "primary", "replica")
+	c := f.connect()
+	for sql, want := range map[string]int{
+		"WHERE":                                        1,
+		"WITH x AS (VALUES (1)) WHERE FROM x":          1,
+		"WHERE AS update":                              1,
+		"WHERE; SELECT 1":                              1,
+		"WHERE, pg_advisory_xact_lock(1)":              0,
+		"WHERE, set_config('my.app', 'x', true)":       0,
+		"/* pgdog_role: primary */ WHERE":              0,
+		"BEGIN READ ONLY; WHERE; COMMIT":               1,
+		"BEGIN; WHERE; COMMIT":                         0,
+		"WITH x AS (DELETE FROM split) WHERE":          0,
+		"WHERE FROM (SELECT * FROM split FOR SHARE) x": 0,
+	} {
+		query(t, c, "DROP TABLE IF EXISTS split; CREATE TABLE split (i int); INSERT INTO split VALUES (1)")
+		f.replicas[0].CaughtUp(t, f.primary)
+		for range 3 {
+			if strings.Contains(sql, "split FOR") {
+				query(t, c, "INSERT INTO split VALUES (1)")
+			}
+			if got := f.where(c, sql); got != want {
+				t.Errorf("%s runs on host %d, want %d", sql, got, want)
+			}
+		}
 	}
 }
 
@@ -154,7 +183,7 @@ func TestARequestBehindAReadGoesWhereItMust(t *testing.T) {
 			t.Errorf("the answers to %q are %q, want %q", test.statements, got, test.want)
 		}
 	}
-	if got := query(t, c, "SELECT count(*) FROM t")[0]; got != "3" {
+	if got := query(t, c, "/* pgdog_role: primary */ SELECT count(*) FROM t")[0]; got != "3" {
 		t.Errorf("there are %s rows", got)
 	}
 }
