@@ -225,6 +225,11 @@ var notFollowed = map[string]bool{
 	"session_authorization":  true,
 }
 
+// dropPrepared drops what PREPARE has made, but for what has a name of ours.
+const dropPrepared = `DO $$DECLARE n text; BEGIN FOR n IN SELECT name FROM pg_catalog.pg_prepared_statements` +
+	` WHERE from_sql AND NOT pg_catalog.starts_with(name, '` + statementPrefix + `') LOOP` +
+	` EXECUTE pg_catalog.concat('DEALLOCATE ', pg_catalog.quote_ident(n)); END LOOP; END$$`
+
 // cleaning is what is to be sent to a session in which something may be left, and what is
 // known of the session after it.
 func (s *Server) cleaning() (queries []string, then func()) {
@@ -253,14 +258,11 @@ func (s *Server) cleaning() (queries []string, then func()) {
 		queries = append(queries, "UNLISTEN *")
 	}
 	if left&verdict.Prepare != 0 {
-		queries = append(queries, "DEALLOCATE ALL")
+		queries = append(queries, dropPrepared)
 	}
 	return queries, func() {
 		if resets {
 			s.params = Set{}
-		}
-		if left&verdict.Prepare != 0 {
-			s.statements = keeps{}
 		}
 		s.listening, s.touched, s.remains = false, touched{}, 0
 	}

@@ -87,7 +87,9 @@ func TestASessionIsCleanBeforeSomebodyElseGetsIt(t *testing.T) {
 func TestANotificationReachesNobodyElse(t *testing.T) {
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
-	p := testpg.Pgebb(t, pg.Options(database, "transaction", 1))
+	o := pg.Options(database, "transaction", 1)
+	o.General += "query_parser = \"off\"\n" // or LISTEN is refused
+	p := testpg.Pgebb(t, o)
 	a, b := connect(t, through(p, database)), connect(t, through(p, database))
 	query(t, a, "LISTEN c")
 	query(t, connect(t, direct(pg, database)), "NOTIFY c, 'not for b'")
