@@ -80,10 +80,15 @@ func (s *Server) recover() {
 			s.ops.push(wire.CopyFail)
 			err = s.Send(wire.AppendCopyFail(nil, "the client has disconnected"))
 		}
-	case s.open || s.skipping:
-		// Without it Postgres keeps its answers back.
+	case s.skipping:
 		s.Sent(wire.Sync, nil)
 		err = s.Send(wire.AppendEmpty(nil, wire.Sync))
+	case s.open:
+		// A Sync would commit what there is of the batch.
+		s.Totals.Rollbacks++
+		s.Stats.Rollbacks++
+		s.Sent(wire.Query, nil)
+		err = s.Send(wire.AppendQuery(nil, "ROLLBACK"))
 	case s.ops.len() > 0 || s.left > 0 || s.Pending() > 0:
 		// More answers come.
 	case s.status != wire.Idle:

@@ -197,6 +197,7 @@ func (s *Server) answer(typ byte, body []byte) (forward bool, err error) {
 		s.copyIn = true
 		end, _, illegal := s.ops.copyEnd()
 		s.copyEnded, s.lost = end >= 0, illegal
+		s.answered = true // who waits for an answer has one
 	case wire.CopyBothResponse:
 		s.copyBoth = true
 	case wire.ReadyForQuery:
@@ -261,10 +262,8 @@ func (s *Server) failedAnswer(first byte, body []byte) {
 	case 0:
 		// Nobody asked: a farewell, and the end of the stream comes next.
 	default:
-		if first == wire.Parse && s.client != nil {
-			s.client.Undefine("", nil) // a Parse that fails leaves no unnamed statement
-		}
 		s.skipping = !s.skip()
+		s.answered = true // also what follows, in that it is ignored
 	}
 }
 

@@ -115,6 +115,8 @@ type Server struct {
 	injection    []byte   // the ErrorResponse to a Parse of ours ahead of a Query; nil once that is answered
 	made         []byte   // answers of ours that go behind the message at hand
 	checkouts    uint64   // counts Take
+	unnamed      uint64   // the checkout whose client has defined the unnamed statement; 0 if none
+	unnamedNow   bool     // and that was in the batch at hand
 
 	exchange *exchange     // messages of our own that are being answered
 	row      []string      // the first row of the answer, if that is wanted

@@ -133,13 +133,6 @@ func (s *Server) Use(b []byte, st *cache.Statement) []byte {
 	return s.inject(b, st, id)
 }
 
-// UseUnnamed appends to b what must be sent before a message that names the unnamed
-// statement, which is the client's from an earlier batch.
-func (s *Server) UseUnnamed(b []byte, st *cache.Statement) []byte {
-	s.record(opUnnamed, record{st: st})
-	return appendParse(b, "", st.Body())
-}
-
 // Bound notes that a Bind of a statement was sent.
 func (s *Server) Bound(name string, st *cache.Statement) {
 	s.open = true
@@ -162,13 +155,16 @@ func (s *Server) Deallocating(name string, st *cache.Statement) {
 	}
 }
 
-// Unsettled reports whether messages of an earlier batch that define or forget names of the
-// client's have no answer yet, so that it is not known what a name means. Within a batch
+// Unsettled reports whether messages of an earlier batch that define or forget names have no
+// answer yet, so that it is not known what a name of the client's means, or whether the server
+// has the statement. Within a batch
 // it is: if one fails, what follows it is ignored.
-func (s *Server) Unsettled() bool { return s.sealed > 0 || s.deallocating != nil }
+//
+// During a COPY nothing of the kind is legal, and nothing is waited for.
+func (s *Server) Unsettled() bool { return (s.sealed > 0 || s.deallocating != nil) && !s.copyIn }
 
 // seal ends a batch.
-func (s *Server) seal() { s.sealed = s.naming }
+func (s *Server) seal() { s.sealed, s.unnamedNow = s.naming, false }
 
 // Skipping reports whether Postgres ignores everything up to the next Sync.
 func (s *Server) Skipping() bool { return s.skipping }
@@ -270,10 +266,10 @@ func hasRecord(op byte) bool {
 	return false
 }
 
-// names says which of them define or forget a name of the client's.
+// names says which of them define or forget a name, of the client's or on the server.
 func names(op byte) bool {
 	switch op {
-	case opParse, opHad, opForgot, opPrepare, opDrop:
+	case opParse, opHad, opForgot, opPrepare, opDrop, opInjected, opEvicted, opOurQuery:
 		return true
 	}
 	return false
@@ -387,6 +383,8 @@ func (s *Server) undoUntil(end func(op byte) bool) {
 		s.ops.pop()
 		if hasRecord(op) {
 			all = append(all, dropped{op, s.popRecord(op)})
+		} else if op == wire.Parse {
+			s.unnamedIgnored()
 		}
 	}
 	for _, d := range slices.Backward(all) {

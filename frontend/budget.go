@@ -11,9 +11,9 @@ import (
 // This file is what clients feel of the limit on the memory of the process: they are not
 // read when they want something new, and not let in, while there is too little.
 
-// deferred are the clients of one loop that are not read because there is too little
+// unread are the clients of one loop that are not read because there is too little
 // memory. They belong to that loop's goroutine.
-type deferred struct {
+type unread struct {
 	clients []*Client
 	since   []time.Duration // when each was deferred, in loop.Now
 }
@@ -21,17 +21,17 @@ type deferred struct {
 // short reports whether the client is not to be read now. It asks for something new, and
 // there is too little memory for what is under way already; the kernel keeps its request.
 func (c *Client) short() bool {
-	if c.server != nil || c.left > 0 || c.f.budget.Pressure() < memory.RequestsWait {
+	if c.server != nil || c.left > 0 || c.f.budget.Pressure()&memory.RequestsWait == 0 {
 		return false
 	}
 	if c.HungUp() {
 		return false // it leaves, and what it has becomes free
 	}
-	if c.deferred {
+	if c.unread {
 		return true
 	}
-	c.deferred = true
-	d := &c.f.deferred[c.Loop().ID()]
+	c.unread = true
+	d := &c.f.unread[c.Loop().ID()]
 	d.clients = append(d.clients, c)
 	d.since = append(d.since, c.Loop().Now())
 	c.f.budget.Waits()
@@ -40,10 +40,10 @@ func (c *Client) short() bool {
 
 // readDeferred reads all that have been deferred.
 func (f *Frontend) readDeferred(l *loop.Loop) {
-	d := f.deferred[l.ID()]
-	f.deferred[l.ID()] = deferred{}
+	d := f.unread[l.ID()]
+	f.unread[l.ID()] = unread{}
 	for _, c := range d.clients {
-		c.deferred = false
+		c.unread = false
 		if c.state != stateGone && c.Loop() == l {
 			c.Resume()
 		}
@@ -53,8 +53,8 @@ func (f *Frontend) readDeferred(l *loop.Loop) {
 // turnAway has those deferred read who may be by now, and tells those why who have waited
 // for as long as they would for a server.
 func (f *Frontend) turnAway(l *loop.Loop, now time.Duration) {
-	d := &f.deferred[l.ID()]
-	if f.budget.Pressure() < memory.RequestsWait {
+	d := &f.unread[l.ID()]
+	if f.budget.Pressure()&memory.RequestsWait == 0 {
 		f.readDeferred(l)
 		return
 	}
@@ -66,13 +66,13 @@ func (f *Frontend) turnAway(l *loop.Loop, now time.Duration) {
 			return
 		}
 		d.clients, d.since = d.clients[1:], d.since[1:]
-		c.deferred = false
+		c.unread = false
 		if here {
 			f.budget.TurnedAway()
 			c.bye(errProcessMemory(f.budget.Limit(), "The request has waited for memory for checkout_timeout ("+timeout.String()+"); nothing of it was executed."))
 		}
 	}
-	*d = deferred{}
+	*d = unread{}
 }
 
 // watchBudget has deferred clients read when there is memory again.
@@ -90,7 +90,7 @@ func (f *Frontend) watchBudget() {
 
 // admits is nil if there is memory for one more client.
 func (f *Frontend) admits() *Error {
-	if f.budget.Pressure() < memory.LoginsRefused {
+	if f.budget.Pressure()&memory.LoginsRefused == 0 {
 		return nil
 	}
 	f.budget.TurnedAway()

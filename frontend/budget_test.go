@@ -38,7 +38,7 @@ func waitDeferred(t *testing.T, f *Frontend, n int) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d clients wait for memory, want %d", is, n)
 		}
-		f.firstLoop().Call(func() { is = len(f.deferred[0].clients) })
+		f.firstLoop().Call(func() { is = len(f.unread[0].clients) })
 	}
 }
 

@@ -79,7 +79,7 @@ type Client struct {
 	split    bool        // its database had several hosts at the last checkout
 	roams    bool        // its server is a replica's, because it was reading
 	dead     bool        // it cannot be written to; gone is about to be called
-	deferred bool        // it is not read because there is too little memory, see short
+	unread   bool        // it is not read because there is too little memory, see short
 	retries  uint8
 
 	mark    time.Duration // when the present state of the transaction began
@@ -351,6 +351,7 @@ func (c *Client) bye(e *Error) {
 		return
 	}
 	c.totals.errors++
+	c.last = e
 	c.f.logError(c, e)
 	c.write(appendError(nil, e))
 	c.leave()
@@ -386,6 +387,9 @@ func (c *Client) gone(reason error) {
 	l := c.Loop()
 	c.f.held[l.ID()].leave(c)
 	c.Close()
+	if c.last != nil {
+		reason = c.last // that the client has ended its side, too, says nothing
+	}
 	c.f.left(c, l, reason)
 }
 

@@ -16,6 +16,7 @@ import (
 func (c *Client) renamedQuery(o *output, i, size int, body []byte) (int, *Error) {
 	c.dropUnnamed()
 	o.unnamed = nil
+	c.server.LacksUnnamed()
 	sql, _, whole := wire.CString(body)
 	if p, ok := c.f.classifier.Prepared(sql); ok {
 		if !c.f.renamingSQL.Load() {
@@ -131,6 +132,7 @@ func (c *Client) parsedSQL(o *output, i, size int, name, text []byte) (int, *Err
 	}
 	c.dropUnnamed()
 	o.unnamed = nil
+	c.server.HasUnnamed()
 	c.prepared.names.Delete(dropped)
 	c.dropEmpty()
 	c.working()

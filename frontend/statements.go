@@ -117,6 +117,7 @@ func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error)
 		// Nearly always it is bound at once, and need not be kept.
 		c.dropUnnamed()
 		o.unnamed = text
+		c.server.HasUnnamed()
 		return -1, nil
 	}
 	if c.unsettled() {
@@ -145,40 +146,6 @@ func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error)
 	return i + size, nil
 }
 
-// internUnnamed keeps the text of an unnamed Parse that is not bound yet.
-func (c *Client) internUnnamed(text []byte) *cache.Statement {
-	st, err := c.f.statements.Intern(text, c.plan())
-	if err != nil {
-		return nil // it just cannot be bound in another batch
-	}
-	return st
-}
-
-// keepUnnamed is called at a Sync: what is not bound yet may be in the next batch.
-func (c *Client) keepUnnamed(o *output) {
-	if o.unnamed != nil {
-		c.statementsOf().unnamed = c.internUnnamed(o.unnamed)
-		o.unnamed = nil
-	} else if p := c.prepared; p != nil && p.parsed != nil {
-		p.unnamed, p.parsed = p.parsed, nil
-	}
-}
-
-// dropUnnamed forgets the unnamed statement.
-func (c *Client) dropUnnamed() {
-	p := c.prepared
-	if p == nil {
-		return
-	}
-	for _, st := range []**cache.Statement{&p.unnamed, &p.parsed} {
-		if *st != nil {
-			c.f.statements.Release(*st)
-			*st = nil
-		}
-	}
-	c.dropEmpty()
-}
-
 func (c *Client) renamedBind(o *output, i, size int, body []byte) (int, *Error) {
 	portal, rest, ok := wire.CString(body)
 	var name, values []byte
@@ -191,22 +158,13 @@ func (c *Client) renamedBind(o *output, i, size int, body []byte) (int, *Error) 
 	case !ok:
 		return -1, nil // Postgres says what is wrong with it
 	}
-	p := c.prepared
 	if len(name) == 0 {
-		if p == nil || p.unnamed == nil {
-			o.unnamed = nil // bound in its own batch
-			if p != nil && p.parsed != nil {
-				c.dropUnnamed()
-			}
-			return -1, nil
-		}
-		c.working()
-		o.staged = c.server.UseUnnamed(o.stage(i, i), p.unnamed)
-		return -1, nil
+		return c.usesUnnamed(o, i, wire.Bind, size)
 	}
 	if c.unsettled() {
 		return i, nil
 	}
+	p := c.prepared
 	var st *cache.Statement
 	if p != nil {
 		st = p.get(name)
@@ -232,17 +190,13 @@ func (c *Client) renamedBind(o *output, i, size int, body []byte) (int, *Error) 
 }
 
 func (c *Client) renamedDescribe(o *output, i, size int, name []byte) (int, *Error) {
-	p := c.prepared
 	if len(name) == 0 {
-		if p != nil && p.unnamed != nil {
-			c.working()
-			o.staged = c.server.UseUnnamed(o.stage(i, i), p.unnamed)
-		}
-		return -1, nil
+		return c.usesUnnamed(o, i, wire.Describe, size)
 	}
 	if c.unsettled() {
 		return i, nil
 	}
+	p := c.prepared
 	if p == nil || p.get(name) == nil {
 		return c.unknownName(o, i, wire.Describe, size, string(name))
 	}
@@ -261,6 +215,7 @@ func (c *Client) renamedClose(o *output, i, size int, name []byte) (int, *Error)
 	if len(name) == 0 {
 		c.dropUnnamed()
 		o.unnamed = nil
+		c.server.LacksUnnamed()
 		return -1, nil
 	}
 	if c.unsettled() {

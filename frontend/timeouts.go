@@ -24,7 +24,7 @@ func sweepPeriod(cfg *config.Config) time.Duration {
 // sweep closes the clients of a loop that have exceeded a timeout. Without
 // timeouts there is nothing to look at, but for those that wait for memory.
 func (f *Frontend) sweep(l *loop.Loop, now time.Duration) {
-	if f.deferred[l.ID()].clients != nil {
+	if f.unread[l.ID()].clients != nil {
 		f.turnAway(l, now)
 	}
 	g := &f.cfg.Load().General

@@ -94,9 +94,7 @@ const (
 // StatementLimits are the limits of the registry of prepared statements.
 func StatementLimits(cfg *config.Config) (bytes int64, unused int) {
 	bytes, unused = int64(cfg.General.PreparedStatementsMemoryLimit), cfg.General.PreparedStatementsLimit
-	if bytes == 0 {
-		bytes = memory.ReserveForStatements(memory.Limit(int64(cfg.Memory.Limit)))
-	}
+	bytes = memory.ReserveForStatements(memory.Limit(int64(cfg.Memory.Limit)), bytes)
 	if bytes == 0 {
 		bytes = defaultStatementMemory
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/pgebb/pgebb/internal/wire"
 )
 
-// patience is how long a client waits for an answer.
+// patience is how long a client waits for an answer that is not told otherwise.
 const patience = 20 * time.Second
 
 // Login is how a client logs in.
@@ -49,6 +49,9 @@ type Client struct {
 	Greeting []Message // what came between authentication and the first ReadyForQuery
 	PID      uint32
 	Secret   []byte
+
+	// Patience is how long an answer is waited for; 0 for 20 s.
+	Patience time.Duration
 
 	// Chunk is the most bytes that are written at once; 0 for no limit.
 	Chunk int
@@ -197,7 +200,11 @@ func (c *Client) Say(messages ...pgproto3.FrontendMessage) error {
 
 // Receive reads one message.
 func (c *Client) Receive() (Message, error) {
-	_ = c.SetReadDeadline(time.Now().Add(patience))
+	wait := c.Patience
+	if wait == 0 {
+		wait = patience
+	}
+	_ = c.SetReadDeadline(time.Now().Add(wait))
 	var header [wire.HeaderSize]byte
 	if _, err := io.ReadFull(c, header[:]); err != nil {
 		return Message{}, err

@@ -195,7 +195,7 @@ func (r *run) step(st step) error {
 	case '!':
 		return r.act(st)
 	case '>':
-		b, err := encode(st.words)
+		b, err := Encode(st.words)
 		r.say[st.client] = append(r.say[st.client], b...)
 		return err
 	}
@@ -313,8 +313,8 @@ func (r *run) connect(st step, show bool) error {
 	return err
 }
 
-// encode makes a message of its words.
-func encode(words []string) ([]byte, error) {
+// Encode makes a message of its words in a transcript.
+func Encode(words []string) ([]byte, error) {
 	arg := func(i int) string {
 		if i < len(words) {
 			return words[i]

@@ -102,7 +102,7 @@ func show(p *testpg.Process, seconds int, keep bool) error {
 		return err
 	}
 	var results []string
-	for _, protocol := range []string{"simple", "extended"} {
+	for _, protocol := range []string{"simple", "extended", "prepared"} {
 		step("pgbench: 16 clients on 10 servers, " + protocol + " protocol")
 		said, err := client.run("pgbench", name, "-n", "-c", "16", "-j", "2", "-T", strconv.Itoa(seconds), "-M", protocol, "-S")
 		if err != nil {

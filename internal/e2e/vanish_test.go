@@ -92,6 +92,38 @@ func TestAClientThatVanishesLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// TestAClientThatVanishesInABatchHasDoneNothing: without its Sync a batch is not committed,
+// whatever of it was carried out.
+func TestAClientThatVanishesInABatchHasDoneNothing(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	pg.Exec(t, database, "CREATE TABLE half (i int)", "ALTER TABLE half OWNER TO "+database)
+	for _, mode := range []string{"transaction", "session"} {
+		for what, end := range map[string]pgproto3.FrontendMessage{"flush": &pgproto3.Flush{}, "terminate": &pgproto3.Terminate{}} {
+			t.Run(mode+"/"+what, func(t *testing.T) {
+				p := testpg.Pgebb(t, pg.Options(database, mode, 1))
+				c := connect(t, through(p, database))
+				if err := c.Say(append(batch("INSERT INTO half VALUES (1)"), end)...); err != nil {
+					t.Fatal(err)
+				}
+				if what == "flush" {
+					if _, err := c.Until('C'); err != nil {
+						t.Fatal(err)
+					}
+				}
+				c.Close()
+				eventually(t, 5*time.Second, func() string { return poolBusy(t, p, database) })
+				next := connect(t, through(p, database))
+				if n := query(t, next, "SELECT count(*) FROM half"); n[0] != "0" {
+					t.Errorf("%s rows of a batch without a Sync are there", n[0])
+				}
+				next.Close()
+				epilogue(t, pg, p, database, 1)
+			})
+		}
+	}
+}
+
 // TestALongQueryWhoseClientVanishedIsCancelled: nobody wants its result, and its server
 // is needed.
 func TestALongQueryWhoseClientVanishedIsCancelled(t *testing.T) {

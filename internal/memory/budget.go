@@ -17,12 +17,26 @@ const (
 // rest is for the program itself, and for what the collector needs to keep up.
 const (
 	cachesAt = 50
-	waitAt   = 65
-	refuseAt = 75
+	waitAt   = 70
+	refuseAt = 80
+
+	// worthWaiting is the least part of what is given to bytes in transit, as a divisor,
+	// that there must be of them for requests to wait because of everything else:
+	// only what is in transit gets less while they do.
+	worthWaiting = 8
 )
 
-// ReserveForStatements is the part of a limit for prepared statements; 0 of none.
-func ReserveForStatements(limit int64) int64 { return limit / registryPart }
+// ReserveForStatements is the part of a limit for prepared statements; 0 of none. What is
+// configured holds instead, up to half of the limit.
+func ReserveForStatements(limit, configured int64) int64 {
+	switch {
+	case configured == 0:
+		return limit / registryPart
+	case limit == 0:
+		return configured
+	}
+	return min(configured, limit/2)
+}
 
 // ReserveForCache is the part of a limit for parsed statements; 0 of none.
 func ReserveForCache(limit int64) int64 { return limit / cachePart }
@@ -35,15 +49,13 @@ func Limit(configured int64) int64 {
 	return ReadCgroup().Limit
 }
 
-// Pressure is what is done because there is little memory left. Each does what those
-// before it do, too.
+// Pressure is what is done because there is little memory left.
 type Pressure int32
 
 const (
-	Ease         Pressure = iota
-	CachesGive            // what is only kept because it may be of use is dropped
-	RequestsWait          // clients that want something new are not read
-	LoginsRefused
+	CachesGive    Pressure = 1 << iota // what is only kept because it may be of use is dropped
+	RequestsWait                       // clients that want something new are not read
+	LoginsRefused                      // nobody new is let in
 )
 
 // Budget keeps the process within a limit. What is in transit is counted at each change, so
@@ -81,7 +93,7 @@ func (b *Budget) Limit() int64 {
 // Pressure is what must be done now. It costs one load.
 func (b *Budget) Pressure() Pressure {
 	if b == nil {
-		return Ease
+		return 0
 	}
 	return Pressure(b.pressure.Load())
 }
@@ -119,13 +131,13 @@ func (b *Budget) judge() {
 	if is == was || !b.pressure.CompareAndSwap(int32(was), int32(is)) {
 		return // or somebody else is judging, by figures as good as these
 	}
-	if is > was {
+	if is&^was != 0 {
 		select {
 		case b.pressed <- struct{}{}:
 		default:
 		}
 	}
-	if was >= RequestsWait && is < RequestsWait {
+	if was&RequestsWait != 0 && is&RequestsWait == 0 {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for _, f := range b.eased {
@@ -134,18 +146,19 @@ func (b *Budget) judge() {
 	}
 }
 
-func (b *Budget) level(transit, others int64) Pressure {
-	share, total := b.limit/transitPart, transit+others
-	at := func(percent int64) bool { return total >= b.limit/100*percent }
-	switch {
-	case at(refuseAt) || transit >= share+share/2:
-		return LoginsRefused
-	case at(waitAt) || transit >= share:
-		return RequestsWait
-	case at(cachesAt) || transit >= share-share/4:
-		return CachesGive
+func (b *Budget) level(transit, others int64) (p Pressure) {
+	share := b.limit / transitPart
+	at := func(percent int64) bool { return transit+others >= b.limit/100*percent }
+	if at(cachesAt) || transit >= share-share/4 {
+		p |= CachesGive
 	}
-	return Ease
+	if transit >= share || at(waitAt) && transit >= share/worthWaiting {
+		p |= RequestsWait
+	}
+	if at(refuseAt) || transit >= share+share/2 {
+		p |= LoginsRefused
+	}
+	return p
 }
 
 // OnPressure has f called, in a goroutine of its own, when caches are to give way, and once
@@ -174,7 +187,7 @@ func (b *Budget) rises() <-chan struct{} {
 
 // giveWay has caches give way if they must.
 func (b *Budget) giveWay() {
-	if b.Pressure() < CachesGive {
+	if b.Pressure()&CachesGive == 0 {
 		return
 	}
 	b.mu.Lock()
@@ -220,6 +233,6 @@ func (b *Budget) lines() []Line {
 		{Name: "budget", Doc: "the ledger, and the limit of the process: memory.limit or that of the control group", Bytes: b.others.Load() + b.transit.Load(), Limit: b.limit},
 		{Name: "budget/transit", Doc: "pending, client_input and client_parses, and their part of the limit", Bytes: b.transit.Load(), Limit: share},
 		{Name: "budget/others", Doc: "everything else in the ledger", Bytes: b.others.Load()},
-		{Name: "pressure", Doc: "0: none, 1: caches give way, 2: new requests wait, 3: logins are refused; items: how often clients were turned away", Bytes: int64(b.Pressure()), Items: int64(s.TurnedAway)},
+		{Name: "pressure", Doc: "the sum of 1: caches give way, 2: new requests wait, and 4: logins are refused; items: how often clients were turned away", Bytes: int64(b.Pressure()), Items: int64(s.TurnedAway)},
 	}
 }

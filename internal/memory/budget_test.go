@@ -11,25 +11,25 @@ func TestPressureRisesStepByStep(t *testing.T) {
 		transit, others int64
 		want            Pressure
 	}{
-		"nothing":                       {0, 0, Ease},
-		"less than half":                {10, 38, Ease},
+		"nothing":                       {0, 0, 0},
+		"less than half":                {10, 38, 0},
 		"half of it":                    {10, 42, CachesGive},
-		"two thirds":                    {10, 58, RequestsWait},
-		"three quarters":                {10, 66, LoginsRefused},
-		"three quarters of the transit": {19 * mib, 0, CachesGive},
-		"all of the transit":            {25 * mib, 0, RequestsWait},
-		"far too much in transit":       {38 * mib, 0, LoginsRefused},
+		"seven tenths":                  {10, 62, CachesGive | RequestsWait},
+		"seven tenths that will stay":   {1, 71, CachesGive},
+		"four fifths":                   {10, 71, CachesGive | RequestsWait | LoginsRefused},
+		"four fifths that will stay":    {1, 80, CachesGive | LoginsRefused},
+		"three quarters of the transit": {19, 0, CachesGive},
+		"all of the transit":            {25, 0, CachesGive | RequestsWait},
+		"far too much in transit":       {38, 0, CachesGive | RequestsWait | LoginsRefused},
 	} {
-		if c.transit < mib {
-			c.transit, c.others = c.transit*mib, c.others*mib
-		}
+		c.transit, c.others = c.transit*mib, c.others*mib
 		b := NewBudget(100 * mib)
 		b.Transit(c.transit)
 		b.look(c.transit + c.others)
 		if got := b.Pressure(); got != c.want {
 			t.Errorf("%s: pressure %d, want %d", name, got, c.want)
 		}
-		if b.Transit(-c.transit); c.others == 0 && b.Pressure() != Ease {
+		if b.Transit(-c.transit); c.others == 0 && b.Pressure() != 0 {
 			t.Errorf("%s: pressure %d is left of nothing", name, b.Pressure())
 		}
 	}
@@ -40,7 +40,7 @@ func TestWithoutALimitThereIsNoPressure(t *testing.T) {
 	none.Transit(1 << 50)
 	b := NewBudget(0)
 	b.Transit(1 << 50)
-	if none.Pressure() != Ease || b.Pressure() != Ease || !none.Room(1<<50) || !b.Room(1<<50) {
+	if none.Pressure() != 0 || b.Pressure() != 0 || !none.Room(1<<50) || !b.Room(1<<50) {
 		t.Error("there is pressure without a limit")
 	}
 }

@@ -27,6 +27,7 @@ func statements(r *run, total int) error {
 	const clients = 16
 	n := r.scaled(total) / clients
 	conns := make([]*frontendtest.Client, clients)
+	var refused atomic.Int64
 	defer func() {
 		for _, c := range conns {
 			if c != nil {
@@ -40,8 +41,11 @@ func statements(r *run, total int) error {
 			return err
 		}
 		conns[i] = c
-		return prepareAll(c, i, n)
+		told, err := prepareAll(c, i, n)
+		refused.Add(int64(told))
+		return err
 	})
+	r.done = append(r.done, fmt.Sprintf("%d statements, %d of the batches of %d had some refused for want of memory", clients*n, refused.Load(), batch))
 	if err == nil {
 		err = r.phase("load")
 	}
@@ -72,7 +76,8 @@ func runStatement(b []byte, name string) []byte {
 	return wire.AppendEmpty(b, wire.Sync)
 }
 
-func prepareAll(c *frontendtest.Client, client, n int) error {
+// prepareAll returns how many batches were told that there is no memory.
+func prepareAll(c *frontendtest.Client, client, n int) (refused int, err error) {
 	_ = c.SetDeadline(time.Now().Add(time.Hour))
 	var b []byte
 	for i := 0; i < n; i += batch {
@@ -83,18 +88,24 @@ func prepareAll(c *frontendtest.Client, client, n int) error {
 			b = runStatement(b, name(j))
 		}
 		if _, err := c.Write(b); err != nil {
-			return fmt.Errorf("sending: %w", err)
+			return refused, fmt.Errorf("sending: %w", err)
 		}
 		_, code, err := drain(c, k)
-		if err == nil && code != "" {
+		switch {
+		case err == nil && code == outOfMemory:
+			refused++
+		case err == nil && code != "":
 			err = errors.New("SQLSTATE " + code)
 		}
 		if err != nil {
-			return fmt.Errorf("after %d statements: %w", i, err)
+			return refused, fmt.Errorf("after %d statements: %w", i, err)
 		}
 	}
-	return nil
+	return refused, nil
 }
+
+// outOfMemory is the SQLSTATE of a refusal for want of memory.
+const outOfMemory = "53200"
 
 // redefine has clients that prepare a statement and close it, again and again.
 func redefine(r *run) error {

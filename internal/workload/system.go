@@ -62,7 +62,7 @@ func pgebbOptions(o options, pg *testpg.Server, l load) testpg.Options {
 	}
 	return testpg.Options{
 		Binary: o.binary,
-		General: fmt.Sprintf("default_pool_size = %d\nquery_parser = %q\nauth_type = \"trust\"\ncheckout_timeout = 600_000\nlog_connections = false\nlog_disconnections = false\n%s",
+		General: fmt.Sprintf("default_pool_size = %d\nquery_parser = %q\nauth_type = \"trust\"\ncheckout_timeout = 120_000\nlog_connections = false\nlog_disconnections = false\n%s",
 			l.pool, o.parser, l.general),
 		Config: fmt.Sprintf("[[databases]]\nname = \"postgres\"\nhost = %q\nport = %d\n%s", pg.Host, pg.Port, memory),
 		Users:  fmt.Sprintf("[[users]]\nname = %q\npassword = %q\ndatabase = \"postgres\"\n", pg.User, pg.Password),
