@@ -24,6 +24,17 @@ func verifierOf(t *testing.T, pg *testpg.Server, role string) string {
 	return query(t, connect(t, admin), "SELECT rolpassword FROM pg_authid WHERE rolname = '"+role+"'")[0]
 }
 
+// logs waits for pgebb to have said something.
+func logs(t *testing.T, p *testpg.Process, text string) {
+	t.Helper()
+	eventually(t, 5*time.Second, func() string {
+		if !strings.Contains(p.Log(), text) {
+			return "it does not log " + text
+		}
+		return ""
+	})
+}
+
 func TestSCRAMLoginsAreGoodForServersWithTheSameVerifier(t *testing.T) {
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
@@ -45,10 +56,10 @@ func TestSCRAMLoginsAreGoodForServersWithTheSameVerifier(t *testing.T) {
 	pg.Exec(t, "postgres", fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", database, database))
 	q := testpg.Pgebb(t, o)
 	_, err := frontendtest.Connect(through(q, database))
-	refused, ok := err.(*frontendtest.Refused)
-	if !ok || !strings.Contains(string(wire.ErrorField(refused.Body, 'D')), "the server has another SCRAM verifier for the user than the one that its clients log in with") {
+	if code(err) != "08006" {
 		t.Errorf("with another verifier: %v", err)
 	}
+	logs(t, q, "the server has another SCRAM verifier for the user than the one that its clients log in with")
 }
 
 func TestPasswordsArePassedOn(t *testing.T) {
@@ -200,7 +211,7 @@ func TestLookUpsThatFail(t *testing.T) {
 	database := pg.Database(t)
 	for name, c := range map[string]struct{ general, want string }{
 		"a wrong password":   {fmt.Sprintf("auth_user = %q\nauth_password = \"wrong\"\n", pg.User), "password authentication failed"},
-		"an error":           {looksUp(pg) + "auth_query = \"SELECT nothing\"\n", "column \"nothing\" does not exist"},
+		"an error":           {looksUp(pg) + "auth_query = \"SELECT nothing\"\n", "does not exist"},
 		"no parameter":       {looksUp(pg) + "auth_query = \"SELECT 1, 2\"\n", ""},
 		"one column":         {looksUp(pg) + "auth_query = \"SELECT $1\"\n", "auth_query returns 1 columns"},
 		"another user":       {looksUp(pg) + "auth_query = \"SELECT $1 || 'x', 'y'\"\n", "another user"},
@@ -212,11 +223,12 @@ func TestLookUpsThatFail(t *testing.T) {
 			o := pg.Options(database, "transaction", 2)
 			o.General += c.general
 			o.Users = ""
-			_, err := frontendtest.Connect(through(testpg.Pgebb(t, o), database))
-			refused, ok := err.(*frontendtest.Refused)
-			if !ok || refused.Code() != "58000" || !strings.Contains(string(wire.ErrorField(refused.Body, 'D')), c.want) {
-				t.Errorf("the client is told %v (%s)", err, wire.ErrorField(refused.Body, 'D'))
+			p := testpg.Pgebb(t, o)
+			_, err := frontendtest.Connect(through(p, database))
+			if code(err) != "58000" {
+				t.Errorf("the client is told %v", err)
 			}
+			logs(t, p, c.want)
 		})
 	}
 }
