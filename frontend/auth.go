@@ -105,6 +105,7 @@ func (a *Authenticator) Authenticate(conn net.Conn, st *startup) error {
 		err = a.check(&l, current, st, c)
 	}
 	if err != nil {
+		l.flush()
 		return err
 	}
 	return l.request(requestOK, nil)
@@ -201,15 +202,30 @@ type login struct {
 	conn     net.Conn
 	user     string
 	endPoint []byte // channel binding data of its connection, nil if it has none
+	unsent   []byte // goes out with the next request
 }
 
 // request sends an authentication request.
 func (l *login) request(code uint32, data []byte) error {
-	body := append(binary.BigEndian.AppendUint32(nil, code), data...)
-	if _, err := l.conn.Write(wire.AppendRaw(nil, wire.Authentication, body)); err != nil {
+	l.say(code, data)
+	if _, err := l.conn.Write(l.unsent); err != nil {
 		return fmt.Errorf("sending an authentication request: %w", err)
 	}
+	l.unsent = nil
 	return nil
+}
+
+// say sends with the next request what needs no answer.
+func (l *login) say(code uint32, data []byte) {
+	body := append(binary.BigEndian.AppendUint32(nil, code), data...)
+	l.unsent = wire.AppendRaw(l.unsent, wire.Authentication, body)
+}
+
+// flush sends what is not sent, before an error. Whether it gets through does not matter.
+func (l *login) flush() {
+	if len(l.unsent) > 0 {
+		_, _ = l.conn.Write(l.unsent)
+	}
 }
 
 // response reads the body of a password message, and not a byte more. What it is to hold

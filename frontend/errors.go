@@ -102,7 +102,7 @@ func errNoCertificate() *Error {
 // errLookUp is for a user whose password Postgres could not be asked for.
 func errLookUp(reason error) *Error {
 	return &Error{
-		Severity: severityFatal, Code: "58000", Message: "the user could not be looked up in Postgres", Detail: reason.Error(),
+		Severity: severityFatal, Code: "58000", Message: "the user could not be looked up in Postgres", Private: reason.Error(),
 		Hint: "See auth_user, auth_password and auth_query in pgdog.toml.",
 	}
 }

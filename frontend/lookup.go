@@ -101,7 +101,6 @@ func (f *Frontend) lookUp(cfg *config.Config, user, database string) (*config.Cr
 		return newLookUp(row, user)
 	})
 	if err != nil {
-		f.log.Error("auth_query failed", "user", user, "database", database, "error", err)
 		return nil, errLookUp(err)
 	}
 	if !l.expires.IsZero() && !time.Now().Before(l.expires) {

@@ -43,7 +43,8 @@ func (l *login) scram(verifiers []*scram.Verifier, known bool) (*scram.Keys, err
 	if err != nil || !known {
 		return nil, errAuthFailed(l.user)
 	}
-	return server.Keys(), l.request(requestSASLFinal, final)
+	l.say(requestSASLFinal, final)
+	return server.Keys(), nil
 }
 
 // saslError is what the client is told of an error other than a wrong password.
