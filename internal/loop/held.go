@@ -15,6 +15,8 @@ type Held struct {
 	SpareChunks   int64
 	Pending       int64 // chunks with what sockets have not taken
 	PendingChunks int64
+	TLS           int64 // keys and state of encrypted connections, with records that are there in part
+	Encrypted     int64 // how many there are
 }
 
 // maxSpare is the most that a loop's spare chunks take.
@@ -22,6 +24,9 @@ const maxSpare = keptChunks * (1<<10 + 4<<10 + 16<<10 + BufferSize + int64(len(c
 
 // chunkOverhead is what a chunk costs besides its bytes.
 const chunkOverhead = int64(unsafe.Sizeof(chunk{}))
+
+// TLSCost is about what the state of an encrypted connection takes in bytes.
+const TLSCost = 3260
 
 // Held must be called on the loop's goroutine.
 func (l *Loop) Held() Held {
@@ -31,6 +36,8 @@ func (l *Loop) Held() Held {
 		Pending: l.pending.Load(), PendingChunks: int64(l.pendingChunks),
 	}
 	h.Pending += h.PendingChunks * chunkOverhead
+	h.Encrypted = int64(l.encrypted)
+	h.TLS = h.Encrypted*TLSCost + l.parts.Load()
 	for _, list := range l.chunks.spare {
 		for _, c := range list {
 			h.Spare += memory.SizeOf(cap(c.b)) + chunkOverhead
@@ -71,12 +78,15 @@ func (g *Group) Memory() []memory.Holding {
 			sum.SpareChunks += h.SpareChunks
 			sum.Pending += h.Pending
 			sum.PendingChunks += h.PendingChunks
+			sum.TLS += h.TLS
+			sum.Encrypted += h.Encrypted
 		})
 	}
 	n := int64(len(g.loops))
 	return []memory.Holding{
 		{Name: "loops", Doc: "event loops with their read buffers and tables of connections", Bytes: sum.Fixed, Items: n},
 		{Name: "pending", Doc: "what clients and servers have not taken yet", Bytes: sum.Pending, Items: sum.PendingChunks},
+		{Name: "tls", Doc: "keys and state of encrypted connections, and records that are there in part", Bytes: sum.TLS, Items: sum.Encrypted},
 		{Name: "spare_chunks", Doc: "empty chunks for what will not be taken", Bytes: sum.Spare, Items: sum.SpareChunks, Limit: n * maxSpare},
 	}
 }
@@ -88,6 +98,15 @@ func (g *Group) VerifyMemory() error {
 	for _, l := range g.loops {
 		l.Call(func() {
 			h := l.Held()
+			encrypted := 0
+			for _, c := range l.conns {
+				if c != nil && c.tls != nil {
+					encrypted++
+				}
+			}
+			if encrypted != l.encrypted {
+				wrong = fmt.Errorf("%d connections of loop %d are encrypted and are counted as %d", encrypted, l.id, l.encrypted)
+			}
 			if pending, chunks := l.recount(); pending != h.Pending || chunks != h.PendingChunks {
 				wrong = fmt.Errorf("%d chunks of %d bytes are pending on loop %d and are counted as %d of %d", chunks, pending, l.id, h.PendingChunks, h.Pending)
 			}

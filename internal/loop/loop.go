@@ -40,6 +40,7 @@ type Loop struct {
 	again         []*Conn // to go on with before waiting
 	chunks        chunks
 	pendingChunks int            // of all connections
+	encrypted     int            // connections
 	budget        *memory.Budget // pending bytes are taken from it; nil without
 	now           time.Duration
 	onTick        []func(now time.Duration)

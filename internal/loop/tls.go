@@ -173,6 +173,7 @@ func (t *TLS) arrive(c *Conn, l *Loop) {
 	if l.records == nil {
 		l.records = make([]byte, recordsSize)
 	}
+	l.encrypted++
 	l.parts.Add(int64(t.transport.held))
 	if t.setAside(l) {
 		c.flags |= flagReadable
@@ -181,7 +182,10 @@ func (t *TLS) arrive(c *Conn, l *Loop) {
 }
 
 // forget takes what was set aside out of a loop's sum.
-func (t *TLS) forget(l *Loop) { l.parts.Add(-int64(t.transport.held)) }
+func (t *TLS) forget(l *Loop) {
+	l.encrypted--
+	l.parts.Add(-int64(t.transport.held))
+}
 
 // readOn is [Conn.Read] of a connection on a loop. It goes on until p is full or the
 // socket is empty, since a tls.Conn returns one record at a time.

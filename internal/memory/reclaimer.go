@@ -63,6 +63,7 @@ func NewReclaimer(threshold uint64, interval time.Duration, a *Accountant) *Recl
 func trim() {
 	debug.FreeOSMemory()
 	trimMalloc()
+	releaseProgram()
 }
 
 // Trimmed is what the trims so far were.
@@ -84,7 +85,7 @@ func (r *Reclaimer) Run(ctx context.Context) {
 	defer ticker.Stop()
 	collections := notifyCollections(ctx)
 	r.trim()
-	last := r.next(look{})
+	last := r.next(look{}, false)
 	pressed := r.accountant.budget.rises()
 	w := watch{before: last.Heap}
 	var lately time.Time
@@ -97,14 +98,14 @@ func (r *Reclaimer) Run(ctx context.Context) {
 		case <-collections:
 			if now := time.Now(); now.Sub(lately) >= noticed {
 				lately = now
-				last = r.next(last)
+				last = r.next(last, w.eased == 0)
 			}
 		case now := <-ticker.C:
-			last = r.next(last)
+			last = r.next(last, w.eased == 0)
 			r.accountant.budget.giveWay()
 			if w.due(last, now, r.threshold, r.interval) {
 				r.trimNow()
-				last = r.next(last)
+				last = r.next(last, w.eased == 0)
 				w.trimmed(last, time.Now())
 			}
 		}
@@ -112,10 +113,10 @@ func (r *Reclaimer) Run(ctx context.Context) {
 }
 
 // next looks again, and acts on a collection since the last look.
-func (r *Reclaimer) next(last look) look {
+func (r *Reclaimer) next(last look, load bool) look {
 	l := r.look()
 	if l.Cycles != last.Cycles {
-		r.accountant.collected(l.Heap, max(l.ledger, last.ledger))
+		r.accountant.collected(l.Heap, max(l.ledger, last.ledger), load)
 		r.pacer.collected(l.Heap)
 		l.aside = r.accountant.aside.Load()
 	}
