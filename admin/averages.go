@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -42,19 +43,17 @@ func (a *averages) sample(rows []StatsRow, length time.Duration) {
 	a.before, a.change, a.length = now, change, length
 }
 
+// minus is what c has more of than b.
 func (c Counters) minus(b Counters) Counters {
-	return Counters{
-		Transactions: c.Transactions - b.Transactions, Queries: c.Queries - b.Queries, Assignments: c.Assignments - b.Assignments,
-		Received: c.Received - b.Received, Sent: c.Sent - b.Sent,
-		TransactionTime: c.TransactionTime - b.TransactionTime, IdleTransactionTime: c.IdleTransactionTime - b.IdleTransactionTime,
-		QueryTime: c.QueryTime - b.QueryTime, WaitTime: c.WaitTime - b.WaitTime,
-		Parses: c.Parses - b.Parses, Binds: c.Binds - b.Binds, Closes: c.Closes - b.Closes,
-		Errors: c.Errors - b.Errors, Cleaned: c.Cleaned - b.Cleaned, Rollbacks: c.Rollbacks - b.Rollbacks,
-		ConnectTime: c.ConnectTime - b.ConnectTime, Connects: c.Connects - b.Connects,
-		Reads: c.Reads - b.Reads, Writes: c.Writes - b.Writes, AuthAttempts: c.AuthAttempts - b.AuthAttempts,
-		RowsInserted: c.RowsInserted - b.RowsInserted, RowsUpdated: c.RowsUpdated - b.RowsUpdated, RowsDeleted: c.RowsDeleted - b.RowsDeleted,
-		ClientParses: c.ClientParses - b.ClientParses, Logins: c.Logins - b.Logins,
+	x, y := reflect.ValueOf(&c).Elem(), reflect.ValueOf(b)
+	for i := range y.NumField() {
+		if f := x.Field(i); f.CanUint() {
+			f.SetUint(f.Uint() - y.Field(i).Uint())
+		} else {
+			f.SetInt(f.Int() - y.Field(i).Int())
+		}
 	}
+	return c
 }
 
 // plus adds counters up.

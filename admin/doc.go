@@ -11,3 +11,5 @@
 // The caveat that bites: rows are gathered from the event loops at the time of asking,
 // one loop after the other, so they are not one instant of the whole.
 package admin
+
+//go:generate go run ../internal/gendoc ../docs

@@ -63,7 +63,7 @@ type ServerRow struct {
 	CloseNeeded                      bool // it is closed as soon as it is free
 }
 
-// Counters are what SHOW STATS counts of a pool.
+// Counters are what is counted of a pool. Its fields are numbers and times.
 type Counters struct {
 	Transactions, Queries, Assignments                                            uint64
 	Received, Sent                                                                uint64
@@ -71,7 +71,7 @@ type Counters struct {
 	Parses, Binds, Closes, Errors, Cleaned, Rollbacks                             uint64
 	ConnectTime                                                                   time.Duration
 	Connects, Reads, Writes, AuthAttempts, RowsInserted, RowsUpdated, RowsDeleted uint64
-	ClientParses, Logins                                                          uint64
+	ClientParses, Logins, Evictions                                               uint64
 }
 
 // StatsRow is a line of SHOW STATS.

@@ -22,7 +22,6 @@ func (h *holder) Undefine(string, *cache.Statement)     {}
 func (h *holder) Restore(string, *cache.Statement) bool { return false }
 func (h *holder) UndefineAll()                          {}
 
-// held is a server in the hands of a client, without a connection.
 // nobody is an owner that counts errors.
 type nobody struct {
 	Owner
@@ -31,6 +30,7 @@ type nobody struct {
 
 func (n *nobody) Refused(code []byte) { n.refused.Count(code) }
 
+// held is a server in the hands of a client, without a connection.
 func held() *Server {
 	s := &Server{phase: phaseHeld, client: &holder{}, owner: &nobody{}, status: wire.Idle, Stats: &Counters{}, Greeting: NewGreeting(nil)}
 	s.ops.clear()

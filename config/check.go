@@ -1,8 +1,12 @@
 package config
 
 import (
+	"encoding/base64"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // check looks for what is wrong with a configuration whose keys and values are all
@@ -19,11 +23,24 @@ func (d *decoder) check(c *Config, general rawTable) {
 // (sockaddr_un.sun_path, less the final zero).
 const maxsocketPath = 107
 
+// metricPrefix is what the name of a metric can begin with.
+var metricPrefix = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
 func (d *decoder) checkGeneral(c *Config, raw rawTable) {
 	g := &c.General
 	if path := socketPath(g.UnixSocketDir, g.Port); g.UnixSocketDir != "" && len(path) > maxsocketPath {
 		d.problem(raw.placeOf("unix_socket_dir"), "general.unix_socket_dir", "",
 			"%s is longer than the %d bytes that a Unix socket's path may have", path, maxsocketPath)
+	}
+	if n := g.OpenmetricsNamespace; n != "" && !metricPrefix.MatchString(n) {
+		d.problem(raw.placeOf("openmetrics_namespace"), "general.openmetrics_namespace", "",
+			"%q cannot be in front of a metric's name, which has letters, digits and underscores, and does not begin with a digit", n)
+	}
+	if g.StatsPeriod < time.Second {
+		d.warn(raw.placeOf("stats_period"), "general.stats_period", "%d ms is too short for averages, so a second is used", g.StatsPeriod.Milliseconds())
+	}
+	if g.MinPoolSize > g.DefaultPoolSize {
+		d.warn(raw.placeOf("min_pool_size"), "general.min_pool_size", "%d is above default_pool_size, which is %d and holds", g.MinPoolSize, g.DefaultPoolSize)
 	}
 	if _, ok := parseLevel(g.LogLevel); !ok {
 		d.warn(raw.placeOf("log_level"), "general.log_level", "%q has none of %s for everything, so info is used%s",
@@ -94,7 +111,7 @@ func (d *decoder) checkUsers(c *Config) {
 // checkPassword looks at how clients log in as a user, and its servers.
 func (d *decoder) checkPassword(c *Config, u *User, raw rawTable) {
 	at := raw.placeOf("password_hash")
-	isScram, isMD5 := strings.HasPrefix(u.PasswordHash, "SCRAM-SHA-256$"), strings.HasPrefix(u.PasswordHash, "md5") && len(u.PasswordHash) == 35
+	isScram, isMD5 := isVerifier(u.PasswordHash), strings.HasPrefix(u.PasswordHash, "md5") && len(u.PasswordHash) == 35
 	auth, hasPassword := c.General.AuthType, len(u.passwords()) > 0
 	switch {
 	case u.PasswordHash != "" && !isScram && !isMD5:
@@ -135,6 +152,28 @@ func (d *decoder) checkReach(c *Config) {
 	if len(c.pools) == 0 && len(c.Databases) == 0 {
 		d.warn(place{}, "", "there is no database, so there is nothing that clients can use but the console")
 	}
+}
+
+// isVerifier reports whether a text is a SCRAM verifier as Postgres stores it:
+// SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey, with the last three in base64.
+func isVerifier(text string) bool {
+	parts := strings.Split(text, "$")
+	if len(parts) != 3 || parts[0] != "SCRAM-SHA-256" {
+		return false
+	}
+	iterations, salt, ok := strings.Cut(parts[1], ":")
+	stored, server, ok2 := strings.Cut(parts[2], ":")
+	n, err := strconv.Atoi(iterations)
+	if !ok || !ok2 || err != nil || n < 1 || salt == "" {
+		return false
+	}
+	for encoded, size := range map[string]int{salt: 0, stored: 32, server: 32} {
+		b, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil || size > 0 && len(b) != size {
+			return false
+		}
+	}
+	return true
 }
 
 // findsOut reports whether there may be users that are in no file.

@@ -52,7 +52,7 @@ type General struct {
 	HealthcheckTimeout                    time.Duration `toml:"healthcheck_timeout" default:"5000" unit:"ms" status:"implemented" doc:"how long such a sign may take; then the server is closed, and the client gets another"`
 	IdleHealthcheckInterval               time.Duration `toml:"idle_healthcheck_interval" default:"30000" unit:"ms" status:"implemented" doc:"how often a pool asks one of its idle servers for a sign of life; 0 is off"`
 	IdleHealthcheckDelay                  time.Duration `toml:"idle_healthcheck_delay" default:"5000" unit:"ms" status:"implemented" doc:"time from the start to the first such check"`
-	HealthcheckPort                       int           `toml:"healthcheck_port" max:"65535" status:"refused" planned:"yes" doc:"port of an HTTP endpoint that says whether pgebb is well"`
+	HealthcheckPort                       int           `toml:"healthcheck_port" max:"65535" status:"implemented" restart:"yes" doc:"port of an HTTP endpoint that answers 200 at any path, 502 when no pool can connect, and 503 during a shutdown"`
 	RequireHealthcheckOnDiscovery         bool          `toml:"require_healthcheck_on_discovery" default:"false" status:"ignored" doc:"a new pool serves nobody before a check has passed; a pool of pgebb serves nobody before a login to Postgres has"`
 	BanTimeout                            time.Duration `toml:"ban_timeout" default:"300000" unit:"ms" status:"implemented" doc:"how long a replica that cannot be reached gets no reads, at least; 0 is off, and then it gets none while it cannot be reached"`
 	BanReplicaLag                         time.Duration `toml:"ban_replica_lag" default:"off" unit:"ms" status:"implemented" doc:"a replica that is so far behind the primary gets no reads until it has caught up; needs lsn_check_delay, and is known to lsn_check_interval"`
@@ -77,9 +77,9 @@ type General struct {
 	TLSServerCACertificate                string        `toml:"tls_server_ca_certificate" status:"implemented" doc:"PEM file of the authorities that the certificates of servers must come from; without one those of the system"`
 	TLSServerCertificate                  string        `toml:"tls_server_certificate" status:"implemented" doc:"PEM file of the certificate that servers are shown"`
 	TLSServerPrivateKey                   string        `toml:"tls_server_private_key" status:"implemented" doc:"PEM file of the private key of that certificate"`
-	OpenmetricsPort                       int           `toml:"openmetrics_port" max:"65535" status:"ignored" planned:"yes" doc:"port on which metrics are served"`
-	OpenmetricsHost                       string        `toml:"openmetrics_host" default:"0.0.0.0" status:"ignored" planned:"yes" doc:"address on which metrics are served"`
-	OpenmetricsNamespace                  string        `toml:"openmetrics_namespace" status:"ignored" planned:"yes" doc:"what the names of metrics start with"`
+	OpenmetricsPort                       int           `toml:"openmetrics_port" max:"65535" status:"implemented" restart:"yes" doc:"port on which metrics are served over HTTP, at any path; without it they are not"`
+	OpenmetricsHost                       string        `toml:"openmetrics_host" default:"0.0.0.0" status:"implemented" restart:"yes" doc:"address on which metrics are served"`
+	OpenmetricsNamespace                  string        `toml:"openmetrics_namespace" status:"implemented" restart:"yes" doc:"what is put in front of the names of PgDog's metrics, as pgdog_; those of pgebb begin with pgebb_ in any case"`
 	StatsPeriod                           time.Duration `toml:"stats_period" default:"15000" unit:"ms" min:"1" status:"implemented" doc:"time over which averages are taken, at least a second"`
 	QueryLog                              string        `toml:"query_log" status:"refused" planned:"yes" doc:"file to which every statement is written"`
 	QueryLogStdout                        bool          `toml:"query_log_stdout" default:"false" status:"refused" planned:"yes" doc:"write every statement to standard output"`
@@ -87,8 +87,8 @@ type General struct {
 	LogLevel                              string        `toml:"log_level" default:"info" status:"implemented" restart:"yes" env:"RUST_LOG" doc:"least severity that is logged: trace, debug, info, warn, error or off; of a list of filters the one without a module counts"`
 	LogConnections                        bool          `toml:"log_connections" default:"true" status:"implemented" doc:"log each client that has logged in"`
 	LogDisconnections                     bool          `toml:"log_disconnections" default:"true" status:"implemented" doc:"log each client that has left"`
-	LogDedupWindow                        time.Duration `toml:"log_dedup_window" default:"0" unit:"ms" status:"ignored" planned:"yes" env:"-" doc:"time in which repeated log lines are counted instead of written"`
-	LogDedupThreshold                     int           `toml:"log_dedup_threshold" default:"0" status:"ignored" planned:"yes" env:"-" doc:"how often a line is written before that"`
+	LogDedupWindow                        time.Duration `toml:"log_dedup_window" default:"0" unit:"ms" status:"implemented" restart:"yes" env:"-" doc:"time in which log lines with the same message are counted instead of written, once there were log_dedup_threshold of them; 0 is off"`
+	LogDedupThreshold                     int           `toml:"log_dedup_threshold" default:"0" status:"implemented" restart:"yes" env:"-" doc:"how many lines with the same message are written in log_dedup_window; 0 is off"`
 	MirrorQueue                           int           `toml:"mirror_queue" default:"128" status:"ignored" doc:"default of queue_length of [[mirroring]]"`
 	MirrorExposure                        float64       `toml:"mirror_exposure" default:"1.0" min:"0" max:"1" status:"ignored" doc:"default of exposure of [[mirroring]]"`
 	CrossShardDisabled                    bool          `toml:"cross_shard_disabled" default:"false" harmless:"true" status:"ignored" doc:"refuse statements for more than one shard; there is only one"`

@@ -117,7 +117,7 @@ password = "p"
 [[users]]
 name = "hashed"
 databases = ["plain", "set"]
-password_hash = "SCRAM-SHA-256$4096:c2FsdA==$a:b"
+password_hash = "SCRAM-SHA-256$4096:AAECAwQFBgcICQoLDA0ODw==$lzjimAPnIeov+dqCs/uVy1700PwQevRa8t3m881dxCs=:yv7pdPM+u1PvNMRconP/GOPtNqM0oq6Hw363MOCm1s8="
 min_pool_size = 1
 `
 

@@ -111,7 +111,6 @@ func expectSome(t *testing.T, problems Problems, want string) {
 func TestRefusals(t *testing.T) {
 	for _, test := range []struct{ config, users, want string }{
 		{"[general]\nquery_size_limit = 5", "", "pgdog.toml:2: general.query_size_limit: this is not implemented yet, and to ignore it would mislead: remove it"},
-		{"[general]\nhealthcheck_port = 5", "", "pgdog.toml:2: general.healthcheck_port: this is not implemented yet, and to ignore it would mislead: remove it"},
 		{"[general]\npub_sub_channel_size = 5", "", "pgdog.toml:2: general.pub_sub_channel_size: this is not implemented yet, and to ignore it would mislead: remove it or set it to 0"},
 		{"[general]\nquery_log = 'a'", "", "pgdog.toml:2: general.query_log: this is not implemented yet, and to ignore it would mislead: remove it"},
 		{"[general]\nquery_log_stdout = true", "", "pgdog.toml:2: general.query_log_stdout: this is not implemented yet, and to ignore it would mislead: remove it or set it to false"},
@@ -137,6 +136,8 @@ func TestRefusals(t *testing.T) {
 		{"", oneUser + "replication_sharding = 'a'", "users.toml:5: users.replication_sharding: this is not supported, and to ignore it would mislead: remove it"},
 		{"", oneUser + "two_phase_commit = true", "users.toml:5: users.two_phase_commit: this is not supported, and to ignore it would mislead: remove it or set it to false"},
 		{"", oneUser + "two_phase_commit_auto = true", "users.toml:5: users.two_phase_commit_auto: this is not supported, and to ignore it would mislead: remove it"},
+		{"[general]\nopenmetrics_namespace = 'my-'", "", "pgdog.toml:2: general.openmetrics_namespace: \"my-\" cannot be in front of a metric's name, which has letters, digits and underscores, and does not begin with a digit"},
+		{"", oneUser + "password_hash = 'SCRAM-SHA-256$4096:c2FsdA==$a:b'", "users.toml:5: users.password_hash: this is no SCRAM verifier; make one with: pgebb hash"},
 		{"", oneUser + "password_hash = 'guess'", "users.toml:5: users.password_hash: this is no SCRAM verifier; make one with: pgebb hash"},
 	} {
 		config, users := test.config, test.users

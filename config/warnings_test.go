@@ -3,7 +3,7 @@ package config
 import "testing"
 
 func TestWarnings(t *testing.T) {
-	const scram = "SCRAM-SHA-256$4096:c2FsdA==$a:b"
+	const scram = "SCRAM-SHA-256$4096:AAECAwQFBgcICQoLDA0ODw==$lzjimAPnIeov+dqCs/uVy1700PwQevRa8t3m881dxCs=:yv7pdPM+u1PvNMRconP/GOPtNqM0oq6Hw363MOCm1s8="
 	const md5 = "md5aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	for _, test := range []struct{ name, config, users, want string }{
 		{"keys that are ignored, once each", `[general]
@@ -13,6 +13,9 @@ dry_run = true
 			warning: pgdog.toml:2: general.query_parser: this is not implemented yet and is ignored
 			warning: pgdog.toml:3: general.dry_run: this is not supported and is ignored
 			warning: pgdog.toml:9: query_parsers.level: this is not implemented yet and is ignored (and 1 more of these)`},
+		{"values that are stretched", "[general]\nstats_period = 500\nmin_pool_size = 20\n" + oneDatabase, oneUser, `
+			warning: pgdog.toml:2: general.stats_period: 500 ms is too short for averages, so a second is used
+			warning: pgdog.toml:3: general.min_pool_size: 20 is above default_pool_size, which is 10 and holds`},
 		{"tables that are ignored", oneDatabase + `
 [replication]
 pg_dump_path = "/bin/pg_dump"

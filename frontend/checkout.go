@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/pgebb/pgebb/backend"
@@ -95,6 +96,7 @@ func (c *Client) Refused(reason error) {
 		// What Postgres said to our login is what it would have said to the client's.
 		c.totals.errors++
 		c.f.logServerError(c, serverSaid)
+		c.last = &Error{Severity: severityFatal, Code: serverSaid.Code(), Message: serverSaid.Message()}
 		c.write(serverSaid.Encode())
 		c.leave()
 	case set.ClientRecovery == config.Recover && c.start == nil && c.held != nil:
@@ -121,13 +123,17 @@ func refusal(reason error, set *config.Pool) (*Error, *backend.ServerError) {
 	if errors.As(reason, &timeout) {
 		e := errCheckoutTimeout(severityFatal, set.User, set.Database, timeout.Timeout, timeout.Size)
 		if timeout.Last != nil {
+			e.Detail += " The last attempt to connect to Postgres failed."
 			e.Hint = "Is Postgres there, and does it let pgebb in?"
-			e.Detail += " The last attempt to connect failed: " + timeout.Last.Error() + "."
+			e.Private = timeout.Last.Error()
 		}
 		return e, nil
 	}
 	var said *backend.ServerError
 	if errors.As(reason, &said) {
+		if strings.HasPrefix(said.Code(), "28") { // invalid authorization
+			return errServerLogin(said.Code(), reason.Error()), nil
+		}
 		return nil, said
 	}
 	return errServerUnavailable(reason.Error()), nil

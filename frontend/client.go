@@ -351,6 +351,7 @@ func (c *Client) bye(e *Error) {
 		return
 	}
 	c.totals.errors++
+	c.last = e
 	c.f.logError(c, e)
 	c.write(appendError(nil, e))
 	c.leave()
@@ -386,6 +387,9 @@ func (c *Client) gone(reason error) {
 	l := c.Loop()
 	c.f.held[l.ID()].leave(c)
 	c.Close()
+	if c.last != nil {
+		reason = c.last // that the client has ended its side, too, says nothing
+	}
 	c.f.left(c, l, reason)
 }
 

@@ -25,6 +25,10 @@ type Error struct {
 	Message  string
 	Detail   string // may be empty
 	Hint     string // may be empty
+
+	// Private is for the log only: addresses, and what else is none of a client's business.
+	// The client is told where in the log it is. It may be empty.
+	Private string
 }
 
 func (e *Error) Error() string { return e.Severity + " " + e.Code + ": " + e.Message }
@@ -123,7 +127,7 @@ func errNoDatabase(database string) *Error {
 	return &Error{
 		Severity: severityFatal, Code: "3D000",
 		Message: fmt.Sprintf("database %q does not exist", database),
-		Detail:  "No [[databases]] entry of pgdog.toml has this name.",
+		Private: "no [[databases]] entry has this name",
 	}
 }
 
@@ -132,7 +136,7 @@ func errNotPermitted(user, database string) *Error {
 	return &Error{
 		Severity: severityFatal, Code: "28000",
 		Message: fmt.Sprintf("user %q may not use database %q", user, database),
-		Detail:  "No [[users]] entry of users.toml pairs this user with this database.",
+		Private: "no [[users]] entry pairs this user with this database",
 	}
 }
 
@@ -211,7 +215,7 @@ func errShutdown() *Error {
 func errServerLost(reason string) *Error {
 	return &Error{
 		Severity: severityFatal, Code: "08006", Message: "the server closed the connection unexpectedly",
-		Detail: reason,
+		Private: reason,
 	}
 }
 
@@ -220,7 +224,17 @@ func errServerLost(reason string) *Error {
 func errServerUnavailable(reason string) *Error {
 	return &Error{
 		Severity: severityFatal, Code: "08006", Message: "the server is unavailable",
-		Detail: reason,
+		Private: reason,
+	}
+}
+
+// errServerLogin is for a Postgres that does not let us in, as for a wrong password: its
+// words would look as if they were about the client's own.
+func errServerLogin(code, reason string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: code, Message: "the pooler's login to Postgres failed",
+		Hint:    "This is not about the password that you gave: the operator of the pooler has to see to it.",
+		Private: reason,
 	}
 }
 

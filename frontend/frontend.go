@@ -2,11 +2,13 @@ package frontend
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,14 +80,17 @@ type Frontend struct {
 	ctx        context.Context // ends with Close
 	stop       context.CancelFunc
 	statements *cache.Registry
-	scratch    [][]byte       // by loop, and touched by that only: for messages that are put together
-	held       []held         // by loop, and touched by that only
-	unread     []unread       // the same
-	budget     *memory.Budget // constant; nil without a limit on memory
+	errors     backend.ErrorCodes // that we have told clients
+	scratch    [][]byte           // by loop, and touched by that only: for messages that are put together
+	held       []held             // by loop, and touched by that only
+	unread     []unread           // the same
+	budget     *memory.Budget     // constant; nil without a limit on memory
 
 	cfg         atomic.Pointer[config.Config]
 	encryption  atomic.Pointer[encryption] // nil if there is none
 	ids         atomic.Uint64              // of clients; never used twice
+	run         string                     // what the ids of errors begin with; constant
+	references  atomic.Uint64              // numbers errors of which the log says more
 	draining    atomic.Bool
 	renaming    atomic.Bool // prepared statements have other names on servers
 	renamingSQL atomic.Bool // and so have those that are prepared by SQL
@@ -106,6 +111,7 @@ func New(cfg *config.Config, o Options) *Frontend {
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 		unread: make([]unread, len(o.Loops.Loops())), budget: o.Budget,
 	}
+	f.run = strings.ToLower(rand.Text()[:6])
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	f.lookUps, f.failures = newLookUps(cfg.General.AuthQueryCacheLimit), newFailures()
 	f.auth = NewAuthenticator(cfg, f)
@@ -218,10 +224,27 @@ func (f *Frontend) refuse(conn net.Conn, st *startup, err error) {
 		// it asks its user for one, is nothing to write about; Postgres does not either.
 		level = slog.LevelDebug
 	}
-	f.log.Log(context.Background(), level, "login failed", "user", user, "database", database, "client", remote(conn), "error", err)
-	if e, ok := err.(*Error); ok {
+	attrs := []any{"user", user, "database", database, "client", remote(conn), "error", err}
+	var e *Error
+	if errors.As(err, &e) {
+		f.errors.Count([]byte(e.Code))
+		attrs = append(attrs, f.refer(e)...)
+	}
+	f.log.Log(context.Background(), level, "login failed", attrs...)
+	if e != nil {
 		writeError(conn, e)
 	}
+}
+
+// refer gives an error that has something for the log an id, tells the client of it, and
+// returns what the log has to say.
+func (f *Frontend) refer(e *Error) []any {
+	if e.Private == "" {
+		return nil
+	}
+	id := fmt.Sprintf("%s-%d", f.run, f.references.Add(1))
+	e.Detail = strings.TrimSpace(e.Detail + " The log of the pooler says more, under error_id " + id + ".")
+	return []any{"error_id", id, "reason", e.Private}
 }
 
 // handOver makes a logged-in connection a client on a loop. accepted is when its connection
@@ -270,8 +293,14 @@ func (f *Frontend) left(c *Client, l *loop.Loop, reason error) {
 }
 
 func reasonText(err error) string {
-	if err == nil {
+	var e *Error
+	switch {
+	case err == nil:
 		return "the client said goodbye"
+	case errors.As(err, &e):
+		return fmt.Sprintf("%s (SQLSTATE %s)", e.Message, e.Code)
+	case errors.Is(err, io.EOF):
+		return "the client closed its connection without saying goodbye"
 	}
 	return err.Error()
 }
@@ -308,8 +337,10 @@ func (f *Frontend) beginsTransaction(typ byte, body []byte) bool {
 }
 
 func (f *Frontend) logError(c *Client, e *Error) {
+	f.errors.Count([]byte(e.Code))
 	set := c.pool.Settings()
-	f.log.Info("error sent to client", "client_id", c.id, "user", set.User, "database", set.Database, "sqlstate", e.Code, "error", e.Message, "detail", e.Detail)
+	attrs := []any{"client_id", c.id, "user", set.User, "database", set.Database, "sqlstate", e.Code, "error", e.Message, "detail", e.Detail}
+	f.log.Info("error sent to client", append(attrs, f.refer(e)...)...)
 }
 
 func (f *Frontend) logServerError(c *Client, e *backend.ServerError) {

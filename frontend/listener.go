@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -135,12 +136,13 @@ func (l *Listener) Close() {
 
 // backlog is how many connections wait to be accepted at most; Go asks for as many
 // as the system allows.
-func backlog() string {
+func backlog() int {
 	b, err := os.ReadFile("/proc/sys/net/core/somaxconn")
 	if err != nil {
-		return "unknown"
+		return 0
 	}
-	return string(b[:max(len(b)-1, 0)])
+	n, _ := strconv.Atoi(strings.TrimSpace(string(b))) // 0 if it is not known
+	return n
 }
 
 // maxOpenFiles is the limit that Go has raised to the hard one at the start.

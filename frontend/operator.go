@@ -145,3 +145,9 @@ func (f *Frontend) Await(ctx context.Context) (left int) {
 		}
 	}
 }
+
+// Errors are how many errors pgebb itself has told clients, by SQLSTATE.
+func (f *Frontend) Errors() map[string]uint64 { return f.errors.Counts() }
+
+// Draining reports whether pgebb is shutting down.
+func (f *Frontend) Draining() bool { return f.draining.Load() }

@@ -46,21 +46,29 @@ func place(c *config.Pool) admin.Place {
 
 // Pools implements the console's source of SHOW POOLS.
 func (p *pooler) Pools() []admin.PoolRow {
+	rows, _ := p.poolRows(p.registry.AllCounters(), p.frontend.CountByLogin())
+	return rows
+}
+
+// poolRows is a line for each pool that there are counters of, in the order of their IDs,
+// and how many servers of each clients keep though they are idle.
+func (p *pooler) poolRows(counters map[*pool.Pool]*backend.Counters, clients map[pool.Scope]int) (rows []admin.PoolRow, locked map[*pool.Pool]int) {
 	inTransaction := map[*pool.Pool]int{}
+	locked = map[*pool.Pool]int{}
 	p.registry.EachServer(func(pl *pool.Pool, s *backend.Server) {
-		if s.State() == backend.StateIdleInTransaction {
+		switch {
+		case s.Holder() != 0 && s.Settled():
+			locked[pl]++
+		case s.State() == backend.StateIdleInTransaction:
 			inTransaction[pl]++
 		}
 	})
-	clients := p.frontend.CountByLogin()
-	counters := p.registry.AllCounters()
-	var rows []admin.PoolRow
 	for _, pl := range p.registry.Pools() {
-		s, c := pl.Status(), pl.Settings()
 		n := counters[pl]
 		if n == nil {
 			continue // it has just come
 		}
+		s, c := pl.Status(), pl.Settings()
 		idleInXact := min(inTransaction[pl], s.Total-s.Idle)
 		row := admin.PoolRow{
 			ID: pl.ID, Place: place(c), Waiting: s.Waiting, Idle: s.Idle, Active: s.Total - s.Idle - idleInXact, IdleInXact: idleInXact,
@@ -78,7 +86,7 @@ func (p *pooler) Pools() []admin.PoolRow {
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	return rows, locked
 }
 
 // Databases implements the console's source of SHOW DATABASES.
@@ -171,16 +179,7 @@ func (p *pooler) Stats() []admin.StatsRow {
 		if n == nil {
 			continue // it has just come
 		}
-		rows = append(rows, admin.StatsRow{ID: pl.ID, Place: place(pl.Settings()), Total: admin.Counters{
-			Transactions: n.Transactions, Queries: n.Queries, Assignments: n.Checkouts, Received: n.Received, Sent: n.Sent,
-			TransactionTime: time.Duration(n.TransactionTime), IdleTransactionTime: time.Duration(n.IdleTransactionTime),
-			QueryTime: time.Duration(n.QueryTime), WaitTime: time.Duration(n.WaitTime),
-			Parses: n.ParseMessages, Binds: n.BindMessages, Closes: n.CloseMessages,
-			Errors: n.Errors, Cleaned: n.Cleaned, Rollbacks: n.Rollbacks, ConnectTime: time.Duration(n.ConnectTime), Connects: n.Connects,
-			Reads: n.Reads, Writes: n.Writes, AuthAttempts: n.AuthAttempts,
-			RowsInserted: n.RowsInserted, RowsUpdated: n.RowsUpdated, RowsDeleted: n.RowsDeleted,
-			ClientParses: n.ClientParses, Logins: n.Logins,
-		}})
+		rows = append(rows, admin.StatsRow{ID: pl.ID, Place: place(pl.Settings()), Total: total(n)})
 	}
 	return rows
 }

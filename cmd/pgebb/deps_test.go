@@ -43,6 +43,7 @@ var tools = []string{
 	"internal/bench",
 	"internal/demo",
 	"internal/e2e",
+	"internal/gendoc",
 	"internal/leak",
 	"internal/testcert",
 	"internal/testpg",

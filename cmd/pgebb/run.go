@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"sync"
@@ -36,6 +37,9 @@ type pooler struct {
 	budget     *memory.Budget
 	reclaim    *memory.Reclaimer
 	started    time.Time
+
+	http    []*http.Server // constant after the start
+	serving sync.WaitGroup // their goroutines
 
 	reloading sync.Mutex
 	shutdown  chan admin.Shutdown // asked for by the console; one place
@@ -94,6 +98,9 @@ func (p *pooler) start(cfg *config.Config) error {
 		Loops: loops, Registry: p.registry, Classifier: classifier{}, Log: p.log, Console: operators{p}, Budget: p.budget,
 	})
 	p.registerHolders()
+	if err := p.listenHTTP(cfg); err != nil {
+		return err
+	}
 	return p.frontend.Listen()
 }
 
@@ -164,6 +171,7 @@ func (p *pooler) end(left int) int {
 		p.frontend.Dismiss(farewell)
 	}
 	p.frontend.Close()
+	p.closeHTTP()
 	closing, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
 	p.registry.Close(closing)
@@ -207,10 +215,11 @@ func within(ctx context.Context, d time.Duration, finish func(context.Context) i
 // newLog makes the log that the configuration asks for.
 func newLog(cfg *config.Config, w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: cfg.General.Level()}
+	var h slog.Handler = slog.NewJSONHandler(w, options)
 	if cfg.General.LogFormat == "text" {
-		return slog.New(slog.NewTextHandler(w, options))
+		h = slog.NewTextHandler(w, options)
 	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	return slog.New(newDedup(h, cfg.General.LogDedupWindow, cfg.General.LogDedupThreshold))
 }
 
 // limitHugePages opts the process out of transparent huge pages unless the

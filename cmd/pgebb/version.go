@@ -5,17 +5,32 @@ import (
 	"strings"
 )
 
-// version is the module's version, and the commit where that is known.
+// release is the version that is being worked on, or that this is.
+const release = "0.1.0-dev"
+
+// version is the release, and the commit where that is known.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return release
 	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 && !strings.Contains(v, s.Value[:12]) {
-			v += " " + s.Value[:12]
+	return release + commit(info.Settings)
+}
+
+// commit is the commit that a program was built from, with a mark if it was changed
+// since; empty if that is not known.
+func commit(settings []debug.BuildSetting) string {
+	id, changed := "", ""
+	for _, s := range settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12:
+			id = "+" + s.Value[:12]
+		case s.Key == "vcs.modified" && strings.EqualFold(s.Value, "true"):
+			changed = ".changed"
 		}
 	}
-	return v
+	if id == "" {
+		return ""
+	}
+	return id + changed
 }

@@ -54,6 +54,9 @@ func NewGroup(n int, rebalance func(from, to *Loop)) (*Group, error) {
 // Loops returns all loops, used or not. The slice must not be changed.
 func (g *Group) Loops() []*Loop { return g.loops }
 
+// Used is how many of the loops new connections go to.
+func (g *Group) Used() int { return int(g.used.Load()) }
+
 // Pick returns the loop for a new connection.
 func (g *Group) Pick() *Loop {
 	return g.loops[g.next.Add(1)%uint32(g.used.Load())]

@@ -173,18 +173,18 @@ func (t *TLS) arrive(c *Conn, l *Loop) {
 	if l.records == nil {
 		l.records = make([]byte, recordsSize)
 	}
-	l.encrypted++
 	l.parts.Add(int64(t.transport.held))
+	l.encrypted++
 	if t.setAside(l) {
 		c.flags |= flagReadable
 		c.Resume()
 	}
 }
 
-// forget takes what was set aside out of a loop's sum.
+// forget takes the connection out of a loop's sums.
 func (t *TLS) forget(l *Loop) {
-	l.encrypted--
 	l.parts.Add(-int64(t.transport.held))
+	l.encrypted--
 }
 
 // readOn is [Conn.Read] of a connection on a loop. It goes on until p is full or the

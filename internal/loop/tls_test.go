@@ -416,11 +416,10 @@ func TestATLSConnectionKeepsNoBuffers(t *testing.T) {
 		if one > most {
 			t.Errorf("an idle connection takes %d bytes of heap, want at most %d", one, most)
 		}
-		const echoes = 112 // bytes of each that are none of TLS
-		held := int64(0)
-		l.Call(func() { held = l.Held().TLS })
-		if counted := held/(n+1) + echoes; counted < int64(one)*9/10 || counted > int64(one)*11/10 {
-			t.Errorf("%d bytes are counted for each, the heap had %d", counted, one)
+		var held loop.Held
+		l.Call(func() { held = l.Held() })
+		if each := held.TLS / held.TLSConns; held.TLSConns != n+1 || each < one*7/10 || each > one*13/10 {
+			t.Errorf("%d connections are counted with %d bytes each, and take %d", held.TLSConns, each, one)
 		}
 		runtime.KeepAlive(l)
 	})
