@@ -72,15 +72,6 @@ func TestUnderLoadOnlyLessIsTakenForLive(t *testing.T) {
 	}
 }
 
-// TestThePagesOfTheProgramComeBack has them let go, and goes on running.
-func TestThePagesOfTheProgramComeBack(t *testing.T) {
-	before := resident(t)
-	releaseProgram()
-	if after := resident(t); after.File >= before.File || after.File <= 0 {
-		t.Errorf("of %d bytes of the program %d are resident", before.File, after.File)
-	}
-}
-
 func TestAnAccountExplainsTheResidentPages(t *testing.T) {
 	var l Ledger
 	held := make([]byte, 16*mib)

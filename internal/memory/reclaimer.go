@@ -63,7 +63,6 @@ func NewReclaimer(threshold uint64, interval time.Duration, a *Accountant) *Recl
 func trim() {
 	debug.FreeOSMemory()
 	trimMalloc()
-	releaseProgram()
 }
 
 // Trimmed is what the trims so far were.
@@ -78,8 +77,8 @@ func (r *Reclaimer) Trimmed() Trimmed {
 	return Trimmed{r.trims.Load(), time.Duration(r.spent.Load()), r.won.Load()}
 }
 
-// Run trims what the start of the process has left, then looks once a second, and after
-// collections, until ctx ends.
+// Run trims what the start of the process has left, at once and when it is quiet for the
+// first time, then looks once a second, and after collections, until ctx ends.
 func (r *Reclaimer) Run(ctx context.Context) {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
@@ -89,6 +88,7 @@ func (r *Reclaimer) Run(ctx context.Context) {
 	pressed := r.accountant.budget.rises()
 	w := watch{before: last.Heap}
 	var lately time.Time
+	fresh := true
 	for {
 		select {
 		case <-ctx.Done():
@@ -103,7 +103,9 @@ func (r *Reclaimer) Run(ctx context.Context) {
 		case now := <-ticker.C:
 			last = r.next(last, w.eased == 0)
 			r.accountant.budget.giveWay()
-			if w.due(last, now, r.threshold, r.interval) {
+			due := w.due(last, now, r.threshold, r.interval)
+			if due || fresh && w.eased >= settleRounds {
+				fresh = false
 				r.trimNow()
 				last = r.next(last, w.eased == 0)
 				w.trimmed(last, time.Now())

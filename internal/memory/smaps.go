@@ -29,7 +29,6 @@ func (r Resident) Anonymous() int64 { return r.Total - r.File }
 type mapping struct {
 	start, end           uint64
 	name                 string
-	writable             bool // by the process, now
 	rss, anonymous, huge int64
 }
 
@@ -79,7 +78,6 @@ func parseSmaps(r io.Reader) ([]mapping, error) {
 		if fields := bytes.Fields(rest); len(fields) > 4 {
 			m.name = string(fields[4])
 		}
-		m.writable = !bytes.HasPrefix(rest, []byte("r-"))
 		all = append(all, m)
 	}
 	return all, scanner.Err()
