@@ -28,14 +28,21 @@ func (m *Memory) Add(o Memory) {
 	m.Statements += o.Statements
 }
 
+// ServerCost is what a server takes in bytes, without what Postgres told at its login.
+var ServerCost = memory.SizeOf(unsafe.Sizeof(Server{}))
+
+// KeptCost is what it takes for each prepared statement that it has, besides its share of
+// the table.
+const KeptCost = int64(unsafe.Sizeof(kept{}))
+
 // Memory must be called on the server's loop.
 func (s *Server) Memory() Memory {
 	m := Memory{
-		Object:     memory.SizeOf(unsafe.Sizeof(*s)) + memory.SizeOf(len(s.secret)) + s.Greeting.size,
+		Object:     ServerCost + memory.SizeOf(len(s.secret)) + s.Greeting.size,
 		Used:       int64(len(s.held) + len(s.made) + len(s.injection)),
 		Buffers:    memory.SizeOf(cap(s.held)) + memory.SizeOf(cap(s.made)) + memory.SizeOf(cap(s.injection)),
 		Queue:      memory.SizeOf(cap(s.records.q) * int(unsafe.Sizeof(record{}))),
-		Statements: s.statements.table.Bytes() + int64(s.statements.len())*int64(unsafe.Sizeof(kept{})),
+		Statements: s.statements.table.Bytes() + int64(s.statements.len())*KeptCost,
 	}
 	if c := cap(s.ops.q); c > len(s.ops.inline) {
 		m.Queue += memory.SizeOf(c)

@@ -18,8 +18,8 @@ type name struct {
 	next *name // of its bucket
 }
 
-// nameOverhead is what a name costs in bytes besides its text.
-const nameOverhead = int64(unsafe.Sizeof(name{}))
+// NameCost is what a name costs in bytes besides its text and its share of the table.
+const NameCost = int64(unsafe.Sizeof(name{}))
 
 // Link implements [Element].
 func (n *name) Link() **name { return &n.next }
@@ -27,7 +27,7 @@ func (n *name) Link() **name { return &n.next }
 // Hash implements [Element].
 func (n *name) Hash() uint64 { return maphash.String(nameSeed, n.text) }
 
-func (n *name) size() int64 { return nameOverhead + memory.SizeOf(len(n.text)) }
+func (n *name) size() int64 { return NameCost + memory.SizeOf(len(n.text)) }
 
 // Names are the names that one client has given to statements of a registry, which counts
 // their bytes as its own. They are not safe for concurrent use.

@@ -24,13 +24,13 @@ const (
 	// shardBits are those of a hash that say which.
 	shardBits = 6
 
-	// statementOverhead is what a statement costs in bytes besides its text and its
-	// share of the table.
-	statementOverhead = int64(unsafe.Sizeof(Statement{}))
+	// StatementCost is what a statement costs in bytes besides its text and its share of
+	// the table.
+	StatementCost = int64(unsafe.Sizeof(Statement{}))
 
 	// roomForName is about what a client's name for a statement costs in bytes, its
 	// share of the table included.
-	roomForName = nameOverhead + 24 + 8
+	roomForName = NameCost + 24 + 8
 )
 
 // Statement is a prepared statement: its text and the types of its parameters, and the
@@ -95,7 +95,7 @@ func (st *Statement) SetJudged(leavesSomething bool) {
 }
 
 // size is what the statement costs in bytes, but for its share of the table.
-func (st *Statement) size() int64 { return memory.SizeOf(len(st.body)) + statementOverhead }
+func (st *Statement) size() int64 { return memory.SizeOf(len(st.body)) + StatementCost }
 
 // Registry holds the statements of all clients, each once. Those that nobody uses any
 // more are kept for a while, because the next client is likely to prepare them again. It
@@ -206,7 +206,7 @@ func (r *Registry) Intern(body []byte, plan string) (*Statement, error) {
 	st := s.find(hash, body, plan)
 	cost := roomForName
 	if st == nil {
-		cost += memory.SizeOf(len(body)) + statementOverhead + s.table.Growth()
+		cost += memory.SizeOf(len(body)) + StatementCost + s.table.Growth()
 	}
 	if r.Bytes()+cost > r.limit.Load() {
 		s.mu.Unlock()

@@ -19,10 +19,11 @@ type held struct {
 	collected int64 // clients that collect one
 }
 
-var (
-	clientSize   = memory.SizeOf(unsafe.Sizeof(Client{}))
-	preparedSize = memory.SizeOf(unsafe.Sizeof(statements{}))
-)
+// ClientCost is what a client takes in bytes that does nothing.
+var ClientCost = memory.SizeOf(unsafe.Sizeof(Client{}))
+
+// preparedCost is what one takes besides that has prepared statements, without their names.
+var preparedCost = memory.SizeOf(unsafe.Sizeof(statements{}))
 
 // hold changes the input that cannot be dealt with yet; b is kept.
 func (c *Client) hold(b []byte) {
@@ -92,10 +93,10 @@ func (f *Frontend) Memory() []memory.Holding {
 	}
 	names, n := f.statements.Named()
 	return []memory.Holding{
-		{Name: "clients", Doc: "connected clients", Bytes: sum.clients * clientSize, Items: sum.clients},
+		{Name: "clients", Doc: "connected clients", Bytes: sum.clients * ClientCost, Items: sum.clients},
 		{Name: "client_input", Doc: "what clients have sent and cannot be dealt with yet", Bytes: sum.input, Items: sum.inputs},
 		{Name: "client_parses", Doc: "large Parse messages that are read as a whole", Bytes: sum.parses, Items: sum.collected},
-		{Name: "client_statements", Doc: "names of clients for their prepared statements", Bytes: names + sum.prepared*preparedSize, Items: n},
+		{Name: "client_statements", Doc: "names of clients for their prepared statements", Bytes: names + sum.prepared*preparedCost, Items: n},
 		{Name: "cancel_keys", Doc: "table to find clients by their cancel keys", Bytes: f.keys.bytes(), Items: int64(f.keys.count())},
 		{Name: "scratch", Doc: "buffers to put messages together in, one for each loop", Bytes: scratch, Items: scratches, Limit: int64(len(f.scratch)) * maxScratch},
 	}
@@ -148,12 +149,12 @@ func (f *Frontend) ClientMemories() []ClientMemory {
 			Buffers: memory.SizeOf(cap(c.held)) + memory.SizeOf(cap(c.collected)) + c.PendingRoom(),
 		}
 		if p := c.prepared; p != nil {
-			m.Statements = preparedSize
+			m.Statements = preparedCost
 			if p.names != nil {
 				m.Statements += p.names.Bytes()
 			}
 		}
-		m.Total = clientSize + m.Buffers + m.Statements
+		m.Total = ClientCost + m.Buffers + m.Statements
 		m.Addr, m.Port = c.RemoteAddr()
 		all = append(all, m)
 	})

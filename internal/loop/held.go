@@ -19,9 +19,9 @@ type Held struct {
 	TLSConns      int64
 }
 
-// tlsSize is what TLS takes for one connection in bytes: the state of a tls.Conn and its
+// TLSCost is what TLS takes for one connection in bytes: the state of a tls.Conn and its
 // two ciphers. A test compares it with the heap.
-const tlsSize = 3100
+const TLSCost = 3100
 
 // maxSpare is the most that a loop's spare chunks take.
 const maxSpare = keptChunks * (1<<10 + 4<<10 + 16<<10 + BufferSize + int64(len(chunkSizes))*chunkOverhead)
@@ -38,7 +38,7 @@ func (l *Loop) Held() Held {
 	}
 	h.Pending += h.PendingChunks * chunkOverhead
 	h.TLSConns = int64(l.encrypted)
-	h.TLS = h.TLSConns*tlsSize + l.parts.Load()
+	h.TLS = h.TLSConns*TLSCost + l.parts.Load()
 	for _, list := range l.chunks.spare {
 		for _, c := range list {
 			h.Spare += memory.SizeOf(cap(c.b)) + chunkOverhead
@@ -114,7 +114,7 @@ func (g *Group) VerifyMemory() error {
 func (l *Loop) recountTLS() (bytes, conns int64) {
 	for _, c := range l.conns {
 		if c != nil && c.tls != nil {
-			bytes += tlsSize + int64(c.tls.transport.held)
+			bytes += TLSCost + int64(c.tls.transport.held)
 			conns++
 		}
 	}

@@ -67,9 +67,15 @@ func NewAccountant(l *Ledger, b *Budget) *Accountant {
 // collected notes, soon after a collection, what is live that is not in the ledger. That
 // does not change quickly, and so tells later what is garbage. If the ledger has fallen
 // since some time before the collection, nobody knows how much of that was live; the
-// larger one of what it was before and after it must be given.
-func (a *Accountant) collected(h Heap, ledger int64) {
-	a.aside.Store(max(int64(h.Live)-ledger, 0))
+// larger one of what it was before and after it must be given. What a collection takes
+// for live under load is partly garbage that was made while it ran, so then it can only
+// show that there is less than was thought.
+func (a *Accountant) collected(h Heap, ledger int64, load bool) {
+	aside := max(int64(h.Live)-ledger, 0)
+	if load {
+		aside = min(aside, a.aside.Load())
+	}
+	a.aside.Store(aside)
 }
 
 // Account reads everything there is to read. It must not be called on a loop.

@@ -52,10 +52,13 @@ func percentFor(live uint64) int {
 	return max(int(freeGarbage*100/live), leastPercent)
 }
 
+// programPart is about what the program's code and variables take in bytes.
+const programPart = 24 << 20
+
 // LimitHeap has the runtime collect more often when all of its memory together comes near
-// a number of bytes; GOMEMLIMIT comes before it.
-func LimitHeap(bytes int64) {
+// a limit on the process, less what the program itself takes; GOMEMLIMIT comes before it.
+func LimitHeap(limit int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(bytes)
+		debug.SetMemoryLimit(limit - min(programPart, limit/4))
 	}
 }

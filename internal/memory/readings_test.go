@@ -59,6 +59,19 @@ func TestTheHeapIsFoundAmongTheMappings(t *testing.T) {
 	}
 }
 
+func TestUnderLoadOnlyLessIsTakenForLive(t *testing.T) {
+	a := NewAccountant(&Ledger{}, nil)
+	for i, c := range []struct {
+		live uint64
+		load bool
+		want int64
+	}{{5 * mib, false, 4 * mib}, {30 * mib, true, 4 * mib}, {3 * mib, true, 2 * mib}, {30 * mib, false, 29 * mib}} {
+		if a.collected(Heap{Live: c.live}, mib, c.load); a.aside.Load() != c.want {
+			t.Errorf("%d: %d bytes, want %d", i, a.aside.Load(), c.want)
+		}
+	}
+}
+
 func TestAnAccountExplainsTheResidentPages(t *testing.T) {
 	var l Ledger
 	held := make([]byte, 16*mib)
@@ -68,7 +81,7 @@ func TestAnAccountExplainsTheResidentPages(t *testing.T) {
 	l.Register(Holder{Memory: func() []Holding { return []Holding{{Name: "block", Bytes: int64(len(held))}} }})
 	a := NewAccountant(&l, nil)
 	runtime.GC()
-	a.collected(Read(), Sum(l.Holdings(), OnHeap))
+	a.collected(Read(), Sum(l.Holdings(), OnHeap), false)
 	garbage := make([]byte, 24*mib)
 	for i := range garbage {
 		garbage[i] = 1

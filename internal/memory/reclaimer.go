@@ -77,17 +77,18 @@ func (r *Reclaimer) Trimmed() Trimmed {
 	return Trimmed{r.trims.Load(), time.Duration(r.spent.Load()), r.won.Load()}
 }
 
-// Run trims what the start of the process has left, then looks once a second, and after
-// collections, until ctx ends.
+// Run trims what the start of the process has left, at once and when it is quiet for the
+// first time, then looks once a second, and after collections, until ctx ends.
 func (r *Reclaimer) Run(ctx context.Context) {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
 	collections := notifyCollections(ctx)
 	r.trim()
-	last := r.next(look{})
+	last := r.next(look{}, false)
 	pressed := r.accountant.budget.rises()
 	w := watch{before: last.Heap}
 	var lately time.Time
+	fresh := true
 	for {
 		select {
 		case <-ctx.Done():
@@ -97,14 +98,16 @@ func (r *Reclaimer) Run(ctx context.Context) {
 		case <-collections:
 			if now := time.Now(); now.Sub(lately) >= noticed {
 				lately = now
-				last = r.next(last)
+				last = r.next(last, w.eased == 0)
 			}
 		case now := <-ticker.C:
-			last = r.next(last)
+			last = r.next(last, w.eased == 0)
 			r.accountant.budget.giveWay()
-			if w.due(last, now, r.threshold, r.interval) {
+			due := w.due(last, now, r.threshold, r.interval)
+			if due || fresh && w.eased >= settleRounds {
+				fresh = false
 				r.trimNow()
-				last = r.next(last)
+				last = r.next(last, w.eased == 0)
 				w.trimmed(last, time.Now())
 			}
 		}
@@ -112,10 +115,10 @@ func (r *Reclaimer) Run(ctx context.Context) {
 }
 
 // next looks again, and acts on a collection since the last look.
-func (r *Reclaimer) next(last look) look {
+func (r *Reclaimer) next(last look, load bool) look {
 	l := r.look()
 	if l.Cycles != last.Cycles {
-		r.accountant.collected(l.Heap, max(l.ledger, last.ledger))
+		r.accountant.collected(l.Heap, max(l.ledger, last.ledger), load)
 		r.pacer.collected(l.Heap)
 		l.aside = r.accountant.aside.Load()
 	}

@@ -35,17 +35,21 @@ type mapping struct {
 // ReadResident reads /proc/self/smaps. The system walks the page tables for it, which
 // takes about a millisecond for each 500 MiB, and does not stop the program.
 func ReadResident() (Resident, error) {
-	f, err := os.Open("/proc/self/smaps")
-	if err != nil {
-		return Resident{}, fmt.Errorf("reading which pages are resident: %w", err)
-	}
-	defer f.Close()
-	all, err := parseSmaps(f)
+	all, err := readSmaps()
 	if err != nil {
 		return Resident{}, fmt.Errorf("reading which pages are resident: %w", err)
 	}
 	// The arenas of the heap are next to each other, reserved parts included.
 	return classify(all, uint64(uintptr(unsafe.Pointer(heapObject)))), nil
+}
+
+func readSmaps() ([]mapping, error) {
+	f, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return parseSmaps(f)
 }
 
 // heapObject is in the heap; constant.

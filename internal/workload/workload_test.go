@@ -104,8 +104,8 @@ func TestMemoryComesBack(t *testing.T) {
 
 // TestALimitIsKept has more statements than there is room for.
 func TestALimitIsKept(t *testing.T) {
-	const limit = 40 << 20
-	r := small(t, "million-statements", 0.1, limit)
+	const limit = 64 << 20
+	r := small(t, "million-statements", 0.15, limit)
 	explained(t, r)
 	for _, p := range r.meter.phases {
 		if p.most > limit+limit/4 {
