@@ -67,6 +67,7 @@ func (c *Client) account(s *backend.Server) {
 	c.mark = now
 	if s.Status() == wire.Idle {
 		c.totals.transactions++
+		leakABit()
 		counters.TransactionTime += uint64(now - c.began)
 		counters.TransactionTimes.Observe(now - c.began)
 		c.totals.xactTime += now - c.began

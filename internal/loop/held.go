@@ -15,7 +15,13 @@ type Held struct {
 	SpareChunks   int64
 	Pending       int64 // chunks with what sockets have not taken
 	PendingChunks int64
+	TLS           int64 // what TLS takes for connections, with what there is of records in part
+	TLSConns      int64
 }
+
+// tlsSize is what TLS takes for one connection in bytes: the state of a tls.Conn and its
+// two ciphers. A test compares it with the heap.
+const tlsSize = 3100
 
 // maxSpare is the most that a loop's spare chunks take.
 const maxSpare = keptChunks * (1<<10 + 4<<10 + 16<<10 + BufferSize + int64(len(chunkSizes))*chunkOverhead)
@@ -31,6 +37,8 @@ func (l *Loop) Held() Held {
 		Pending: l.pending.Load(), PendingChunks: int64(l.pendingChunks),
 	}
 	h.Pending += h.PendingChunks * chunkOverhead
+	h.TLSConns = int64(l.encrypted)
+	h.TLS = h.TLSConns*tlsSize + l.parts.Load()
 	for _, list := range l.chunks.spare {
 		for _, c := range list {
 			h.Spare += memory.SizeOf(cap(c.b)) + chunkOverhead
@@ -71,12 +79,15 @@ func (g *Group) Memory() []memory.Holding {
 			sum.SpareChunks += h.SpareChunks
 			sum.Pending += h.Pending
 			sum.PendingChunks += h.PendingChunks
+			sum.TLS += h.TLS
+			sum.TLSConns += h.TLSConns
 		})
 	}
 	n := int64(len(g.loops))
 	return []memory.Holding{
 		{Name: "loops", Doc: "event loops with their read buffers and tables of connections", Bytes: sum.Fixed, Items: n},
 		{Name: "pending", Doc: "what clients and servers have not taken yet", Bytes: sum.Pending, Items: sum.PendingChunks},
+		{Name: "tls", Doc: "TLS connections, and records of which only a part is there", Bytes: sum.TLS, Items: sum.TLSConns},
 		{Name: "spare_chunks", Doc: "empty chunks for what will not be taken", Bytes: sum.Spare, Items: sum.SpareChunks, Limit: n * maxSpare},
 	}
 }
@@ -88,12 +99,26 @@ func (g *Group) VerifyMemory() error {
 	for _, l := range g.loops {
 		l.Call(func() {
 			h := l.Held()
+			if bytes, conns := l.recountTLS(); bytes != h.TLS || conns != h.TLSConns {
+				wrong = fmt.Errorf("%d TLS connections of %d bytes are on loop %d and are counted as %d of %d", conns, bytes, l.id, h.TLSConns, h.TLS)
+			}
 			if pending, chunks := l.recount(); pending != h.Pending || chunks != h.PendingChunks {
 				wrong = fmt.Errorf("%d chunks of %d bytes are pending on loop %d and are counted as %d of %d", chunks, pending, l.id, h.PendingChunks, h.Pending)
 			}
 		})
 	}
 	return wrong
+}
+
+// recountTLS is what TLS and TLSConns of Held should be.
+func (l *Loop) recountTLS() (bytes, conns int64) {
+	for _, c := range l.conns {
+		if c != nil && c.tls != nil {
+			bytes += tlsSize + int64(c.tls.transport.held)
+			conns++
+		}
+	}
+	return bytes, conns
 }
 
 // SetBudget has pending bytes taken from a budget. It is to be called before there are

@@ -36,6 +36,7 @@ type Loop struct {
 	records       []byte  // ciphertext of the connection that is being read or written; nil before the first TLS
 	conns         []*Conn // by file descriptor
 	live          int     // connections in conns
+	encrypted     int     // those of them with TLS
 	gen           uint32
 	again         []*Conn // to go on with before waiting
 	chunks        chunks

@@ -174,14 +174,18 @@ func (t *TLS) arrive(c *Conn, l *Loop) {
 		l.records = make([]byte, recordsSize)
 	}
 	l.parts.Add(int64(t.transport.held))
+	l.encrypted++
 	if t.setAside(l) {
 		c.flags |= flagReadable
 		c.Resume()
 	}
 }
 
-// forget takes what was set aside out of a loop's sum.
-func (t *TLS) forget(l *Loop) { l.parts.Add(-int64(t.transport.held)) }
+// forget takes the connection out of a loop's sums.
+func (t *TLS) forget(l *Loop) {
+	l.parts.Add(-int64(t.transport.held))
+	l.encrypted--
+}
 
 // readOn is [Conn.Read] of a connection on a loop. It goes on until p is full or the
 // socket is empty, since a tls.Conn returns one record at a time.

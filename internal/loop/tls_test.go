@@ -416,6 +416,11 @@ func TestATLSConnectionKeepsNoBuffers(t *testing.T) {
 		if one > most {
 			t.Errorf("an idle connection takes %d bytes of heap, want at most %d", one, most)
 		}
+		var held loop.Held
+		l.Call(func() { held = l.Held() })
+		if each := held.TLS / held.TLSConns; held.TLSConns != n+1 || each < one*7/10 || each > one*13/10 {
+			t.Errorf("%d connections are counted with %d bytes each, and take %d", held.TLSConns, each, one)
+		}
 		runtime.KeepAlive(l)
 	})
 }

@@ -27,7 +27,21 @@ func report(w io.Writer, o options, r *run) {
 		fmt.Fprintf(w, "| %s | %.0f s | %.1f MiB | %.1f MiB | %s | %s |\n", p.name, p.end.Seconds(), mib(p.rss), mib(p.most), ledger, unaccounted)
 	}
 	fmt.Fprintln(w)
+	if o.limit > 0 {
+		var most int64
+		for _, p := range r.meter.phases {
+			most = max(most, p.most)
+		}
+		reached := "reached"
+		if most > o.limit+o.limit/4 {
+			reached = "NOT reached"
+		}
+		fmt.Fprintf(w, "- most at any time with a limit of %.0f MiB: %.1f MiB (at most %.0f: %s)\n", mib(o.limit), mib(most), mib(o.limit+o.limit/4), reached)
+	}
 	for _, t := range r.load.targets {
+		if o.limit > 0 && t.unit == "B" {
+			continue // some were refused
+		}
 		p, ok := r.find(t.phase)
 		if !ok {
 			continue
