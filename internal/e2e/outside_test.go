@@ -41,10 +41,7 @@ func TestSCRAMLoginsAreGoodForServersWithTheSameVerifier(t *testing.T) {
 	pg.Exec(t, "postgres", fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", database, database))
 	q := testpg.Pgebb(t, o)
 	_, err := frontendtest.Connect(through(q, database))
-	refused, ok := err.(*frontendtest.Refused)
-	if !ok || !strings.Contains(string(wire.ErrorField(refused.Body, 'D')), "the server has another SCRAM verifier for the user than the one that its clients log in with") {
-		t.Errorf("with another verifier: %v", err)
-	}
+	inLogOnly(t, q, err, "the server has another SCRAM verifier for the user than the one that its clients log in with")
 }
 
 func TestPasswordsArePassedOn(t *testing.T) {

@@ -164,7 +164,7 @@ func TestServersThatAreNotTrusted(t *testing.T) {
 	for _, c := range []struct {
 		name, verify, ca string
 		pg               *testpg.Server
-		want             string // in the detail of the error; empty for none
+		want             string // in the log of the error; empty for none
 	}{
 		{"another host and verify_ca", "verify_ca", k.ca, named, ""},
 		{"another host", "verify_full", k.ca, named, "certificate is valid for 127.0.0.2, not 127.0.0.1"},
@@ -177,12 +177,13 @@ func TestServersThatAreNotTrusted(t *testing.T) {
 			database := c.pg.Database(t)
 			o := c.pg.Options(database, "transaction", 2)
 			o.General += fmt.Sprintf("tls_verify = %q\ntls_server_ca_certificate = %q\ncheckout_timeout = 500\n", c.verify, c.ca)
-			_, err := frontendtest.Connect(through(testpg.Pgebb(t, o), database))
-			switch refused, ok := err.(*frontendtest.Refused); {
-			case c.want == "" && err != nil:
+			p := testpg.Pgebb(t, o)
+			_, err := frontendtest.Connect(through(p, database))
+			switch {
+			case c.want != "":
+				inLogOnly(t, p, err, c.want)
+			case err != nil:
 				t.Error(err)
-			case c.want != "" && (!ok || !strings.Contains(string(wire.ErrorField(refused.Body, 'D')), c.want)):
-				t.Errorf("the client is told %v (%s)", err, wire.ErrorField(refused.Body, 'D'))
 			}
 		})
 	}
