@@ -261,3 +261,38 @@ func TestPoolsSayThatPostgresIsDown(t *testing.T) {
 		return ""
 	})
 }
+
+// TestTheConsoleIsEncryptedAsWell: commands that wait read beside it whether the operator
+// has left, which must not disturb the encryption.
+func TestTheConsoleIsEncryptedAsWell(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	k := newPKI(t, 0)
+	o := pg.Options(database, "transaction", 1)
+	o.General += k.general()
+	p := testpg.Pgebb(t, o)
+	login := k.encrypted(p, database)
+	login.User, login.Password, login.Database = "admin", testpg.AdminPassword, "pgbouncer"
+	operator := connect(t, login)
+	c := connect(t, through(p, database))
+	for range 20 {
+		query(t, operator, "SHOW POOLS")
+	}
+	query(t, c, "BEGIN")
+	if err := operator.Say(&pgproto3.Query{String: "PAUSE"}, &pgproto3.Query{String: "RESUME"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 5*time.Second, func() string {
+		if row(t, show(t, p, "SHOW POOLS"), "database", database)["paused"] != "t" {
+			return "nothing is paused"
+		}
+		return ""
+	})
+	query(t, c, "COMMIT")
+	for _, want := range []string{"PAUSE", "RESUME"} {
+		if got, err := operator.Until('Z'); err != nil || !strings.Contains(got[0].Show(), want) {
+			t.Errorf("%s is answered with %v, %v", want, got, err)
+		}
+	}
+	query(t, c, "SELECT 1")
+}
