@@ -39,6 +39,7 @@ var imports = map[string][]string{
 var tools = []string{
 	"backend/backendtest",
 	"config/internal/gendoc",
+	"deploy",
 	"frontend/frontendtest",
 	"internal/bench",
 	"internal/demo",

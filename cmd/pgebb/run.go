@@ -110,12 +110,15 @@ func (p *pooler) start(cfg *config.Config) error {
 // serve waits for something to do.
 func (p *pooler) serve(signals <-chan os.Signal) int {
 	p.log.Info("pgebb is ready", "version", version(), "pools", len(p.cfg.Load().Pools()))
+	p.notify(ready)
 	for {
 		select {
 		case s := <-signals:
 			switch s {
 			case syscall.SIGHUP:
+				p.notify(reloadingState())
 				_, _ = p.Reload() // it is logged
+				p.notify(ready)
 			case syscall.SIGTERM:
 				p.log.Info("exiting at once", "signal", s.String())
 				p.frontend.Dismiss(farewell)
@@ -148,6 +151,7 @@ const farewell = 200 * time.Millisecond
 func (p *pooler) drain(signals <-chan os.Signal, finish func(context.Context) int) int {
 	g := &p.cfg.Load().General
 	p.log.Info("shutting down", "timeout", g.ShutdownTimeout.String())
+	p.notify(stopping)
 	ctx, cancel := untilSignal(signals)
 	defer cancel()
 	left := within(ctx, g.ShutdownTimeout, finish)

@@ -118,10 +118,10 @@ func TestAServerThatCannotBeReached(t *testing.T) {
 		Users:   "[[users]]\nname = \"u\"\npassword = \"p\"\ndatabase = \"d\"\n",
 	})
 	_, err = frontendtest.Connect(frontendtest.Login{Network: "tcp", Address: p.Address(), User: "u", Password: "p", Database: "d"})
-	var refused *frontendtest.Refused
-	if !errors.As(err, &refused) || refused.Code() != "58000" || !strings.Contains(string(wire.ErrorField(refused.Body, 'D')), "connection refused") {
+	if code(err) != "58000" {
 		t.Errorf("the client is told %v", err)
 	}
+	inLogOnly(t, p, err, "connection refused")
 }
 
 // raw sends bytes on a fresh connection and returns what comes back until its end.
