@@ -29,10 +29,10 @@ type Sample struct {
 
 // CacheSample is the cache of parsed statements.
 type CacheSample struct {
-	Hits, Misses, Direct uint64
-	Entries              int
-	Bytes                int64
-	ParseTime            time.Duration
+	Hits, Misses uint64
+	Entries      int
+	Bytes        int64
+	ParseTime    time.Duration
 }
 
 // PoolSample is a pool in a scrape.

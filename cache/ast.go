@@ -171,6 +171,14 @@ func (c *Trees[V]) Reset() {
 	c.bytes, c.hits, c.misses = 0, 0, 0
 }
 
+// Shed drops all entries.
+func (c *Trees[V]) Shed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.renew()
+	c.bytes = 0
+}
+
 // TreeStats are the figures of a cache.
 type TreeStats struct {
 	Entries      int

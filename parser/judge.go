@@ -75,11 +75,26 @@ func (j *Judge) SetLimits(limits cache.TreeLimits, slow time.Duration) {
 // Cache is where verdicts and trees are kept.
 func (j *Judge) Cache() *cache.Trees[verdict.Verdict] { return j.trees }
 
-// Reset forgets everything that is kept.
+// Reset forgets everything that is kept, and how often it was asked for.
 func (j *Judge) Reset() {
 	j.memos.reset()
 	j.trees.Reset()
 }
+
+// Shed forgets everything that is kept, because there is little memory.
+func (j *Judge) Shed() {
+	j.memos.reset()
+	j.trees.Shed()
+}
+
+// Sweep forgets what was not asked for in a while, see [cache.Trees.Sweep].
+func (j *Judge) Sweep(now time.Duration) {
+	j.memos.sweep(int64(now))
+	j.trees.Sweep(now)
+}
+
+// Bytes is what everything that is kept takes.
+func (j *Judge) Bytes() int64 { return j.trees.Stats().Bytes + j.memos.bytes.Load() }
 
 // Stats are the figures of a Judge.
 type Stats struct {

@@ -3,15 +3,24 @@ package parser
 import (
 	"hash/maphash"
 	"sync/atomic"
+	"time"
+	"unsafe"
 
+	"github.com/pgebb/pgebb/internal/memory"
 	"github.com/pgebb/pgebb/internal/verdict"
 )
 
 const (
 	// memoSlots is how many texts are remembered as they are, and memoText how long they
-	// may be in bytes, so that all of it takes 1 MiB at the most.
+	// may be in bytes.
 	memoSlots = 1 << 10
 	memoText  = 768
+
+	// MemoBytes is the most that all of it takes.
+	MemoBytes = 1 << 20
+
+	// memoIdle is how long what is remembered stays that nobody asks for.
+	memoIdle = time.Minute
 )
 
 // memos remember verdicts by the very bytes of a text, so that one that comes again and
@@ -22,6 +31,7 @@ type memos struct {
 	seed  maphash.Seed
 	slots [memoSlots]atomic.Pointer[memo]
 	seen  [memoSlots]atomic.Uint32 // of the last text without a memo, part of its hash
+	bytes atomic.Int64             // of all memos
 }
 
 // memo is one text. All but hits is constant.
@@ -60,13 +70,36 @@ func (m *memos) put(sql []byte, needs verdict.Needs, sweep int64, place uint64, 
 	if part := uint32(place >> 32); seen.Swap(part) != part {
 		return
 	}
-	m.slots[place%memoSlots].Store(&memo{text: string(sql), needs: needs, sweep: sweep, v: v})
+	m.set(place%memoSlots, &memo{text: string(sql), needs: needs, sweep: sweep, v: v})
+}
+
+// set fills a slot, or empties it with nil.
+func (m *memos) set(slot uint64, to *memo) {
+	old := m.slots[slot].Swap(to)
+	m.bytes.Add(to.cost() - old.cost())
+}
+
+// cost is what a memo takes in bytes.
+func (m *memo) cost() int64 {
+	if m == nil {
+		return 0
+	}
+	return memory.SizeOf(int(unsafe.Sizeof(*m))) + memory.SizeOf(len(m.text))
+}
+
+// sweep forgets what was not asked for in the idle time.
+func (m *memos) sweep(now int64) {
+	for i := range m.slots {
+		if old := m.slots[i].Load(); old != nil && now-old.sweep >= int64(memoIdle) {
+			m.set(uint64(i), nil)
+		}
+	}
 }
 
 // reset forgets everything.
 func (m *memos) reset() {
 	for i := range m.slots {
-		m.slots[i].Store(nil)
+		m.set(uint64(i), nil)
 		m.seen[i].Store(0)
 	}
 }

@@ -26,10 +26,10 @@ type Waiter struct {
 
 	probe      bool          // it is no client; constant
 	moved      bool          // it has waited before; guarded by the pool's mu
+	queued     bool          // guarded by the pool's mu
 	since      time.Duration // guarded by the pool's mu
 	here       time.Duration // since when at this pool; guarded by its mu
 	next, prev *Waiter       // guarded by the pool's mu
-	queued     bool          // guarded by the pool's mu
 }
 
 // waiters is a queue, first come first served, from which anybody can leave at

@@ -62,7 +62,7 @@ func (p *pooler) Reload() (notices []string, err error) {
 func (p *pooler) apply(cfg *config.Config) {
 	p.cfg.Store(cfg)
 	p.frontend.Update(cfg)
-	p.judge.SetLimits(judgeLimits(cfg))
+	p.judge.SetLimits(judgeLimits(cfg, p.budget))
 }
 
 // Set implements [admin.Control].

@@ -15,15 +15,20 @@ import (
 // sweepInterval is how often the query cache is swept.
 const sweepInterval = time.Second
 
-// newJudge makes the judge of SQL texts.
+// newJudge makes the judge of SQL texts. What it keeps gives way when memory is short.
 func (p *pooler) newJudge(cfg *config.Config) *parser.Judge {
-	limits, slow := judgeLimits(cfg)
-	return parser.NewJudge(parser.Options{Limits: limits, Slow: slow, Report: p.slowParse})
+	limits, slow := judgeLimits(cfg, p.budget)
+	j := parser.NewJudge(parser.Options{Limits: limits, Slow: slow, Report: p.slowParse})
+	p.budget.OnPressure(j.Shed)
+	return j
 }
 
-func judgeLimits(cfg *config.Config) (limits cache.TreeLimits, slow time.Duration) {
+func judgeLimits(cfg *config.Config, budget *memory.Budget) (limits cache.TreeLimits, slow time.Duration) {
 	g := &cfg.General
 	limits = cache.TreeLimits{Entries: max(g.QueryCacheLimit, 1), Bytes: int64(g.QueryCacheMemoryLimit), Idle: g.QueryCacheIdleTimeout}
+	if part := memory.ReserveForCache(budget.Limit()); part > 0 && (limits.Bytes == 0 || part < limits.Bytes) {
+		limits.Bytes = part
+	}
 	if g.QueryCacheIdleTimeout == config.Off {
 		limits.Idle = 0
 	}
@@ -42,7 +47,7 @@ func (p *pooler) sweepQueries(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			p.judge.Cache().Sweep(time.Since(p.started))
+			p.judge.Sweep(time.Since(p.started))
 		}
 	}
 }
@@ -57,11 +62,15 @@ func (p *pooler) slowParse(s parser.Parse) {
 
 // queryCacheMemory is what the query cache holds, for the ledger.
 func (p *pooler) queryCacheMemory() []memory.Holding {
-	s := p.judge.Cache().Stats()
-	return []memory.Holding{{
-		Name: "query_cache", Doc: "verdicts on statements, and their syntax trees", Bytes: s.Bytes, Items: int64(s.Entries),
-		Limit: int64(p.cfg.Load().General.QueryCacheMemoryLimit),
-	}}
+	limits, _ := judgeLimits(p.cfg.Load(), p.budget)
+	h := memory.Holding{
+		Name: "query_cache", Doc: "verdicts on statements, and their syntax trees", Bytes: p.judge.Bytes(),
+		Items: int64(p.judge.Cache().Stats().Entries), Limit: limits.Bytes,
+	}
+	if h.Limit > 0 {
+		h.Limit += parser.MemoBytes
+	}
+	return []memory.Holding{h}
 }
 
 // QueryCache implements the console's source of SHOW QUERY_CACHE.

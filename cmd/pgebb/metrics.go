@@ -26,10 +26,12 @@ func (p *pooler) Sample() (admin.Sample, error) {
 	cfg := p.cfg.Load()
 	statements := p.registry.Registry()
 	maxBytes, unused := pool.StatementLimits(cfg)
+	cached, judged := p.judge.Cache().Stats(), p.judge.Stats()
 	s := admin.Sample{
 		Clients: p.frontend.Count(), LoggingIn: p.frontend.LoggingIn(),
 		PreparedLimit: unused, Prepared: statements.Len(), PreparedBytes: statements.Bytes(), PreparedMaxBytes: maxBytes, PreparedDropped: statements.Evicted(),
 		CacheLimit: cfg.General.QueryCacheLimit,
+		Cache:      admin.CacheSample{Hits: cached.Hits, Misses: cached.Misses, Entries: cached.Entries, Bytes: p.judge.Bytes(), ParseTime: judged.Taken},
 		Refused:    p.frontend.Errors(), Errors: p.registry.Errors(),
 		Loops: len(p.loops.Loops()), LoopsUsed: p.loops.Used(), Memory: account, Version: version(), GoVersion: runtime.Version(),
 	}
