@@ -117,11 +117,11 @@ func (c *Counters) sent(op byte) {
 	case wire.Parse:
 		c.ParseMessages++
 		c.ClientParses++ // as the client has sent it
-	case opParse, opInjected, opUnnamed, opRedefine:
+	case opParse, opInjected, opUnnamed, opRedefine, opCarrierParse:
 		c.ParseMessages++
-	case wire.Bind, opBind:
+	case wire.Bind, opBind, opCarrierBind:
 		c.BindMessages++
-	case wire.Close, opEvicted:
+	case wire.Close, opEvicted, opCarrierClose:
 		c.CloseMessages++
 	}
 }

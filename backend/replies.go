@@ -166,6 +166,9 @@ func (s *Server) answer(typ byte, body []byte) (forward bool, err error) {
 	if first == opOurQuery || first == opOurSync && typ == wire.ReadyForQuery {
 		return false, s.ourAnswer(first, typ, body)
 	}
+	if s.carried(first, typ) {
+		return false, nil
+	}
 	switch typ {
 	case wire.DataRow, wire.CopyData, wire.ParameterDescription, wire.FunctionCallResponse, wire.CopyOutResponse, wire.CopyDone:
 	case wire.ParseComplete, wire.BindComplete, wire.CloseComplete:

@@ -22,6 +22,18 @@ const (
 	opDrop     = 'k' // a client's Parse of a DEALLOCATE
 )
 
+// The messages of ours that prepare a statement by SQL in the middle of a batch, where a Query
+// would end the transaction of the batch. They are about a statement and a portal of the name
+// carrier, which do not stay; their answers are not the client's.
+const (
+	opCarrierParse   = '1'
+	opCarrierBind    = '2'
+	opCarrierClose   = '3'
+	opCarrierExecute = '4' // it has the record of the statement that it prepares
+
+	carrier = statementPrefix + "sql"
+)
+
 // sqlPlan is what the plans of statements that are prepared by SQL begin with, so that they
 // are never one with a statement that is prepared by a Parse.
 const sqlPlan = "PREPARE\x00"
@@ -61,7 +73,7 @@ func (s *Server) QuerySQL(b []byte, name string, st *cache.Statement, query stri
 		b = s.inject(b, st, id)
 		if !bySQL(st) && s.Complete() {
 			// Should Postgres refuse the Parse, it is not to ignore the Query.
-			s.push(opOurSync)
+			s.pushOurs(opOurSync)
 			b = wire.AppendEmpty(b, wire.Sync)
 		}
 	}
@@ -86,28 +98,58 @@ func (s *Server) recordQuery(op byte, r record) {
 	s.seal()
 }
 
-// push queues a message of ours that has no record.
-func (s *Server) push(op byte) {
+// pushOurs queues a message of ours that has no record.
+func (s *Server) pushOurs(op byte) {
+	s.Stats.sent(op)
 	if !s.lost && !s.skipping {
 		s.ops.push(op)
 	}
 }
 
-// Usable reports whether [Server.Use] can be used for the statement now: the Query that
-// prepares one by SQL must not be sent in the middle of a batch.
-func (s *Server) Usable(st *cache.Statement) bool {
-	return !bySQL(st) || s.Complete() || s.has(st.ID())
-}
-
 // inject appends to b what prepares a statement that the server lacks.
 func (s *Server) inject(b []byte, st *cache.Statement, id uint64) []byte {
 	s.keep(id)
+	if bySQL(st) && !s.Complete() {
+		return s.carry(b, st, id)
+	}
 	if bySQL(st) {
 		s.record(opOurQuery, record{st: st, id: id})
 		return wire.AppendQuery(b, `PREPARE "`+StatementName(id)+`"`+st.Body())
 	}
 	s.record(opInjected, record{st: st, id: id})
 	return appendParse(b, StatementName(id), st.Body())
+}
+
+// carry appends to b what prepares a statement by SQL within a batch. An error leaves the
+// carrier behind, so it is closed before as well.
+func (s *Server) carry(b []byte, st *cache.Statement, id uint64) []byte {
+	s.pushOurs(opCarrierClose)
+	b = wire.AppendCloseStatement(b, carrier)
+	s.pushOurs(opCarrierParse)
+	b = wire.AppendParse(b, carrier, `PREPARE "`+StatementName(id)+`"`+st.Body()+"\x00\x00\x00")
+	s.pushOurs(opCarrierBind)
+	b = wire.AppendRaw(b, wire.Bind, []byte(carrier+"\x00"+carrier+"\x00\x00\x00\x00\x00\x00\x00"))
+	s.record(opCarrierExecute, record{st: st, id: id})
+	b = wire.AppendRaw(b, wire.Execute, []byte(carrier+"\x00\x00\x00\x00\x00"))
+	s.pushOurs(opCarrierClose)
+	b = wire.AppendRaw(b, wire.Close, []byte("P"+carrier+"\x00"))
+	s.pushOurs(opCarrierClose)
+	return wire.AppendCloseStatement(b, carrier)
+}
+
+// carried follows an answer to a message that has to do with the carrier, if it is one.
+func (s *Server) carried(first, typ byte) bool {
+	switch {
+	case first == opCarrierParse && typ == wire.ParseComplete,
+		first == opCarrierBind && typ == wire.BindComplete,
+		first == opCarrierClose && typ == wire.CloseComplete:
+	case first == opCarrierExecute && typ == wire.CommandComplete:
+		s.popRecord(first)
+	default:
+		return false
+	}
+	s.popOp()
+	return true
 }
 
 // Refuse appends to b what makes Postgres refuse the message that the client has sent, with

@@ -260,7 +260,7 @@ func (s *Server) popRecord(op byte) record {
 func hasRecord(op byte) bool {
 	switch op {
 	case opParse, opHad, opForgot, opBind, opInjected, opUnnamed, opEvicted, opRedefine,
-		opQuery, opPrepare, opOurQuery, opRefused, opDrop:
+		opQuery, opPrepare, opOurQuery, opRefused, opDrop, opCarrierExecute:
 		return true
 	}
 	return false
@@ -269,7 +269,7 @@ func hasRecord(op byte) bool {
 // names says which of them define or forget a name, of the client's or on the server.
 func names(op byte) bool {
 	switch op {
-	case opParse, opHad, opForgot, opPrepare, opDrop, opInjected, opEvicted, opOurQuery:
+	case opParse, opHad, opForgot, opPrepare, opDrop, opInjected, opEvicted, opOurQuery, opCarrierExecute:
 		return true
 	}
 	return false
@@ -341,7 +341,7 @@ func (s *Server) undo(op byte, r record) {
 		if s.client == nil || !s.client.Restore(r.name, r.st) {
 			s.registry().Release(r.st)
 		}
-	case opInjected, opOurQuery:
+	case opInjected, opOurQuery, opCarrierExecute:
 		s.statements.remove(r.id)
 	case opEvicted:
 		s.statements.add(&kept{id: r.id})

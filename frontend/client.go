@@ -80,6 +80,7 @@ type Client struct {
 	stalled  bool        // its input depends on an answer
 	begun    bool        // it is in a transaction whose BEGIN was not sent, or was sent by us, see begin.go
 	split    bool        // its database had several hosts at the last checkout
+	spent    bool        // its last unnamed statement was not kept, because it was bound in its batch
 	roams    bool        // its server is a replica's, because it was reading
 	dead     bool        // it cannot be written to; gone is about to be called
 	unread   bool        // it is not read because there is too little memory, see short

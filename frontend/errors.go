@@ -367,22 +367,14 @@ func errSQLByProtocol() *Error {
 	}
 }
 
-// errPreparedBySQL refuses to bind a statement of SQL's PREPARE in the middle of a batch, on a
-// server that lacks it.
-func errPreparedBySQL(name string) *Error {
-	return &Error{
-		Severity: severityError, Code: "0A000", Message: fmt.Sprintf("prepared statement %q cannot be used here", name),
-		Detail: "It was prepared by SQL on another server, where the PREPARE cannot be repeated within a batch of messages.",
-		Hint:   "Use EXECUTE, or send a Sync before.",
+// errNoUnnamed is for a client who has no unnamed statement; spent says that it had one that was
+// not kept.
+func errNoUnnamed(spent bool) *Error {
+	e := &Error{Severity: severityError, Code: "26000", Message: "unnamed prepared statement does not exist"}
+	if spent {
+		e.Hint = "Outside of a transaction, the unnamed statement is kept only if the batch that parses it does not bind it."
 	}
-}
-
-// errNoUnnamed is for a client who has no unnamed statement, at least none that is kept.
-func errNoUnnamed() *Error {
-	return &Error{
-		Severity: severityError, Code: "26000", Message: "unnamed prepared statement does not exist",
-		Hint: "Outside of a transaction, the unnamed statement is kept only if the batch that parses it does not bind it.",
-	}
+	return e
 }
 
 // errReservedName refuses a name that is pgebb's on servers.

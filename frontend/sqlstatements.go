@@ -127,9 +127,6 @@ func (c *Client) parsedSQL(o *output, i, size int, name, text []byte) (int, *Err
 		return c.refuse(o, i, wire.Parse, size, errSQLByProtocol())
 	}
 	st := c.prepared.get([]byte(dropped))
-	if !c.server.Usable(st) {
-		return c.refuse(o, i, wire.Parse, size, errPreparedBySQL(dropped))
-	}
 	c.dropUnnamed()
 	o.unnamed = nil
 	c.server.HasUnnamed()

@@ -172,9 +172,6 @@ func (c *Client) renamedBind(o *output, i, size int, body []byte) (int, *Error) 
 	if st == nil {
 		return c.unknownName(o, i, wire.Bind, size, string(name))
 	}
-	if !c.server.Usable(st) {
-		return c.refuse(o, i, wire.Bind, size, errPreparedBySQL(string(name)))
-	}
 	c.working()
 	b := c.server.Use(o.stage(i, i+wire.HeaderSize+len(body)-len(values)), st)
 	renamed := backend.StatementName(st.ID())
@@ -201,9 +198,6 @@ func (c *Client) renamedDescribe(o *output, i, size int, name []byte) (int, *Err
 		return c.unknownName(o, i, wire.Describe, size, string(name))
 	}
 	st := p.get(name)
-	if !c.server.Usable(st) {
-		return c.refuse(o, i, wire.Describe, size, errPreparedBySQL(string(name)))
-	}
 	c.working()
 	b := c.server.Use(o.stage(i, i+size), st)
 	o.staged = wire.AppendDescribeStatement(b, backend.StatementName(st.ID()))

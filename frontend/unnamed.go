@@ -20,9 +20,10 @@ func (c *Client) usesUnnamed(o *output, i int, typ byte, size int) (int, *Error)
 			if p != nil && p.parsed != nil {
 				c.dropUnnamed()
 			}
+			c.spent = true
 		}
 	case !kept && !s.Unnamed():
-		return c.refuse(o, i, typ, size, errNoUnnamed())
+		return c.refuse(o, i, typ, size, errNoUnnamed(c.spent))
 	case s.Behind():
 		c.stalled = true
 		return i, nil
@@ -54,6 +55,7 @@ func (c *Client) keepUnnamed(o *output) {
 
 // dropUnnamed forgets the unnamed statement.
 func (c *Client) dropUnnamed() {
+	c.spent = false
 	p := c.prepared
 	if p == nil {
 		return

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/pgebb/pgebb/frontend/frontendtest"
 	"github.com/pgebb/pgebb/internal/testpg"
+	"github.com/pgebb/pgebb/internal/wire"
 )
 
 // TestTheNamesOnServersAreOutOfReach: a client that guesses what a statement of another
@@ -125,4 +127,47 @@ func TestWhatIsOverALimitIsRefused(t *testing.T) {
 	refused(t, c, "one too many", "53400", &pgproto3.Parse{Name: "s3", Query: "SELECT 1"}, &pgproto3.Sync{})
 	refused(t, c, "one PREPARE too many", "53400", &pgproto3.Query{String: "PREPARE s3 AS SELECT 1"})
 	epilogue(t, pg, p, database, 1)
+}
+
+// A statement that was prepared by SQL is there also in the middle of a batch, on a server that
+// lacks it, and preparing it there does not end the transaction of the batch.
+func TestWhatSQLPreparedCanBeBoundWithinABatch(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	o := pg.Options(database, "transaction", 1)
+	o.General += "prepared_statements = \"full\"\nprepared_statements_limit = 1\n"
+	c := connect(t, through(testpg.Pgebb(t, o), database))
+	query(t, c, "CREATE TABLE kept (i int)")
+	query(t, c, "PREPARE a (int) AS SELECT $1 + 1")
+	query(t, c, "PREPARE b AS SELECT 1/0") // takes the place of a
+	if err := c.Say(
+		&pgproto3.Parse{Query: "INSERT INTO kept VALUES (1)"}, &pgproto3.Bind{}, &pgproto3.Execute{},
+		&pgproto3.Describe{ObjectType: 'S', Name: "a"},
+		&pgproto3.Bind{PreparedStatement: "a", Parameters: [][]byte{[]byte("41")}}, &pgproto3.Execute{},
+		&pgproto3.Bind{PreparedStatement: "b"}, &pgproto3.Execute{}, &pgproto3.Sync{},
+		&pgproto3.Bind{PreparedStatement: "a", Parameters: [][]byte{[]byte("1")}}, &pgproto3.Execute{}, &pgproto3.Sync{},
+		&pgproto3.Query{String: "SELECT count(*) FROM kept"},
+	); err != nil {
+		t.Fatal(err)
+	}
+	var types string
+	var values []string
+	for range 3 {
+		all, err := c.Until('Z')
+		if err != nil {
+			t.Fatal(err)
+		}
+		types += frontendtest.Types(all)
+		for _, m := range all {
+			if m.Type == wire.DataRow {
+				values = append(values, string(m.Body[6:])) // of its only column
+			}
+		}
+	}
+	if want := "12CtT2DCEZ2DCZTDCZ"; types != want {
+		t.Errorf("told %s, want %s", types, want)
+	}
+	if want := []string{"42", "2", "0"}; !slices.Equal(values, want) {
+		t.Errorf("got %q, want %q", values, want)
+	}
 }

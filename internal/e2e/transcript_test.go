@@ -24,11 +24,14 @@ func TestTranscripts(t *testing.T) {
 	for _, s := range scripts {
 		t.Run("direct/"+name(s), func(t *testing.T) { record(t, pg, database, s) })
 	}
-	for _, v := range []struct{ name, mode, general string }{
-		{"transaction", "transaction", ""},
-		{"few-statements", "transaction", "prepared_statements_limit = 2\n"}, // so that servers drop and parse all the time
-		{"full", "transaction", "prepared_statements = \"full\"\nprepared_statements_limit = 2\n"},
-		{"session", "session", ""},
+	for _, v := range []struct {
+		name, mode, general string
+		step                int // from one byte to cut at to the next
+	}{
+		{"transaction", "transaction", "", 1},
+		{"few-statements", "transaction", "prepared_statements_limit = 2\n", 7}, // so that servers drop and parse all the time
+		{"full", "transaction", "prepared_statements = \"full\"\nprepared_statements_limit = 2\n", 7},
+		{"session", "session", "", 1},
 	} {
 		mode := v.mode
 		holds := func(s *frontendtest.Script) bool { return s.In(mode) || s.In(v.name) }
@@ -39,7 +42,7 @@ func TestTranscripts(t *testing.T) {
 				p := testpg.Pgebb(t, o)
 				for _, s := range scripts {
 					if holds(s) && poolSize(s, mode) == size {
-						t.Run(name(s), func(t *testing.T) { compare(t, pg, p, database, s, size) })
+						t.Run(name(s), func(t *testing.T) { compare(t, pg, p, database, s, size, v.step) })
 					}
 				}
 			})
@@ -114,7 +117,7 @@ func record(t *testing.T, pg *testpg.Server, database string, s *frontendtest.Sc
 }
 
 // compare plays a transcript directly and through pgebb.
-func compare(t *testing.T, pg *testpg.Server, p *testpg.Process, database string, s *frontendtest.Script, size int) {
+func compare(t *testing.T, pg *testpg.Server, p *testpg.Process, database string, s *frontendtest.Script, size, step int) {
 	setUp(t, pg, database, s)
 	want, sent, err := s.Run(direct(pg, database), nil)
 	if err != nil {
@@ -138,7 +141,7 @@ func compare(t *testing.T, pg *testpg.Server, p *testpg.Process, database string
 		play("in pieces", func(c *frontendtest.Client) { c.Chunk = 4093 })
 	}
 	if s.Split {
-		for cut := 1; cut < sent; cut++ {
+		for cut := 1; cut < sent; cut += step {
 			login := true
 			play(fmt.Sprintf("cut at byte %d", cut), func(c *frontendtest.Client) {
 				if login {
