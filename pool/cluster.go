@@ -262,11 +262,11 @@ func (r *Registry) nowheres() (pools []*Pool) {
 // usable reports whether the pool can be expected to serve a read.
 func (p *Pool) usable() bool { return !p.banned.Load() && !p.down.Load() }
 
-// active is the number of servers in use.
+// active is the number of servers in use and of clients that wait.
 func (p *Pool) active() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := len(p.servers) + p.waiting.n
+	n := len(p.servers) + p.waiting.n - p.waiting.probes
 	for _, list := range p.idle {
 		n -= len(list)
 	}

@@ -96,6 +96,8 @@ func (c *client) Granted(s *backend.Server) {
 
 func (c *client) Refused(reason error) { c.refused <- reason }
 
+func (c *client) Blocked() bool { return true }
+
 func (c *client) ServerLost(*backend.Server, error) {}
 
 // acquire asks for a server.
