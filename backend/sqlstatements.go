@@ -23,8 +23,8 @@ const (
 )
 
 // The messages of ours that prepare a statement by SQL in the middle of a batch, where a Query
-// would end the transaction of the batch. They are about a statement and a portal of the name
-// carrier, which do not stay; their answers are not the client's.
+// would end the transaction of the batch: a PREPARE that is parsed as the statement carrier,
+// bound to a portal of that name and executed. Their answers are not the client's.
 const (
 	opCarrierParse   = '1'
 	opCarrierBind    = '2'
@@ -109,15 +109,20 @@ func (s *Server) pushOurs(op byte) {
 // inject appends to b what prepares a statement that the server lacks.
 func (s *Server) inject(b []byte, st *cache.Statement, id uint64) []byte {
 	s.keep(id)
-	if bySQL(st) && !s.Complete() {
-		return s.carry(b, st, id)
-	}
-	if bySQL(st) {
+	switch {
+	case bySQL(st) && s.Complete():
 		s.record(opOurQuery, record{st: st, id: id})
-		return wire.AppendQuery(b, `PREPARE "`+StatementName(id)+`"`+st.Body())
+		return wire.AppendQuery(b, prepareSQL(st, id))
+	case bySQL(st):
+		return s.carry(b, st, id)
 	}
 	s.record(opInjected, record{st: st, id: id})
 	return appendParse(b, StatementName(id), st.Body())
+}
+
+// prepareSQL is the PREPARE of a statement under its name on servers.
+func prepareSQL(st *cache.Statement, id uint64) string {
+	return `PREPARE "` + StatementName(id) + `"` + st.Body()
 }
 
 // carry appends to b what prepares a statement by SQL within a batch. An error leaves the
@@ -126,7 +131,7 @@ func (s *Server) carry(b []byte, st *cache.Statement, id uint64) []byte {
 	s.pushOurs(opCarrierClose)
 	b = wire.AppendCloseStatement(b, carrier)
 	s.pushOurs(opCarrierParse)
-	b = wire.AppendParse(b, carrier, `PREPARE "`+StatementName(id)+`"`+st.Body()+"\x00\x00\x00")
+	b = wire.AppendParse(b, carrier, prepareSQL(st, id)+"\x00\x00\x00") // no types of parameters
 	s.pushOurs(opCarrierBind)
 	b = wire.AppendRaw(b, wire.Bind, []byte(carrier+"\x00"+carrier+"\x00\x00\x00\x00\x00\x00\x00"))
 	s.record(opCarrierExecute, record{st: st, id: id})

@@ -367,8 +367,7 @@ func errSQLByProtocol() *Error {
 	}
 }
 
-// errNoUnnamed is for a client who has no unnamed statement; spent says that it had one that was
-// not kept.
+// errNoUnnamed is for a client who has no unnamed statement, or, if spent, had one that was not kept.
 func errNoUnnamed(spent bool) *Error {
 	e := &Error{Severity: severityError, Code: "26000", Message: "unnamed prepared statement does not exist"}
 	if spent {

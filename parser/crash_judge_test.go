@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The race detector makes this ten times as slow, and the memory it takes twice as much.
+// The race detector makes this twenty times as slow, and the memory it takes twice as much.
 func TestNothingCrashesAJudge(t *testing.T) {
 	for _, stack := range []int{128, 8192} {
 		t.Run(fmt.Sprint(stack), func(t *testing.T) {

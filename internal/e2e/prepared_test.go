@@ -171,3 +171,37 @@ func TestWhatSQLPreparedCanBeBoundWithinABatch(t *testing.T) {
 		t.Errorf("got %q, want %q", values, want)
 	}
 }
+
+// What a PREPARE within a batch leaves behind when Postgres refuses it is not in the way of the next.
+func TestWhatSQLPreparedCanBeBoundAfterThatHasFailed(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	o := pg.Options(database, "transaction", 1)
+	o.General += "prepared_statements = \"full\"\nprepared_statements_limit = 1\n"
+	c := connect(t, through(testpg.Pgebb(t, o), database))
+	query(t, c, "CREATE TABLE gone (i int)")
+	query(t, c, "PREPARE a AS SELECT i FROM gone")
+	query(t, c, "PREPARE b AS SELECT 1") // takes the place of a
+	query(t, c, "DROP TABLE gone")
+	batch := []pgproto3.FrontendMessage{
+		&pgproto3.Parse{Query: "SELECT 1"}, &pgproto3.Bind{PreparedStatement: "a"}, &pgproto3.Execute{}, &pgproto3.Sync{},
+	}
+	say := func(want string) []frontendtest.Message {
+		t.Helper()
+		if err := c.Say(batch...); err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.Until('Z')
+		if err != nil || frontendtest.Types(got) != want {
+			t.Fatalf("told %q, %v, want %q", frontendtest.Types(got), err, want)
+		}
+		return got
+	}
+	for range 2 {
+		if code := wire.ErrorField(say("1EZ")[1].Body, 'C'); string(code) != "42P01" {
+			t.Errorf("a statement without its table is an error %s", code)
+		}
+	}
+	query(t, c, "CREATE TABLE gone (i int)")
+	say("12CZ")
+}
