@@ -281,7 +281,8 @@ func TestPostgresThatSpeaksUnasked(t *testing.T) {
 // told that there is none, in time.
 func TestPostgresThatIsStrangeAtLogin(t *testing.T) {
 	t.Parallel()
-	f, p, login := behindFake(t, "checkout_timeout = 100\nconnect_timeout = 100\nconnect_attempts = 1\n")
+	// With no server kept open, pgebb knows nothing of a login that went well.
+	f, p, login := behindFake(t, "min_pool_size = 0\ncheckout_timeout = 100\nconnect_timeout = 100\nconnect_attempts = 1\n")
 	good := join(message('R', "\x00\x00\x00\x00"), message('S', "server_version\x0015\x00"), message('K', "\x00\x00\x00\x01\x00\x00\x00\x01"), message('Z', "I"))
 	greetings := map[string][]byte{}
 	for name, bad := range nonsense {
