@@ -17,7 +17,7 @@ import (
 type Target struct {
 	Network, Address string // "tcp" with host:port, or "unix" with a socket's path
 	User, Database   string
-	Passwords        []string // tried in order
+	Passwords        []string // tried in order; one may be an MD5 hash, for servers that ask by MD5
 	Keys             *Keys    // for SCRAM where there is no password; nil if there are none
 	TLS              *TLS     // nil for none; nor is there any at a Unix socket
 	Params           []Param  // of the StartupMessage, besides user and database

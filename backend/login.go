@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/scram"
 	"github.com/pgebb/pgebb/internal/wire"
 )
@@ -188,6 +189,8 @@ func (a *authentication) answer(body []byte) error {
 		return errors.New("the server asks for a password a second time")
 	case a.password == "" && a.keys == nil:
 		return fmt.Errorf("%w: the server asks for a password and none is configured (users.toml: password or server_password)", ErrCredentials)
+	case request != authMD5 && config.IsMD5(a.password):
+		return fmt.Errorf("%w: the server asks for a password not by MD5, and there is only an MD5 hash (users.toml: password or server_password)", ErrCredentials)
 	case a.password == "" && request != authSASL:
 		return fmt.Errorf("%w: the server asks for a password not by SCRAM, and there is only what a client's SCRAM login has left (users.toml: password or server_password)", ErrCredentials)
 	}
@@ -199,7 +202,11 @@ func (a *authentication) answer(body []byte) error {
 		if len(data) != 4 {
 			return errors.New("an MD5 salt of the wrong length")
 		}
-		return a.send(append([]byte(MD5Response(a.user, a.password, [4]byte(data))), 0))
+		hash := a.password
+		if !config.IsMD5(hash) {
+			hash = MD5Hash(a.user, a.password)
+		}
+		return a.send(append([]byte(MD5Salted(hash, [4]byte(data))), 0))
 	default:
 		return a.startSASL(data)
 	}

@@ -111,7 +111,7 @@ func (d *decoder) checkUsers(c *Config) {
 // checkPassword looks at how clients log in as a user, and its servers.
 func (d *decoder) checkPassword(c *Config, u *User, raw rawTable) {
 	at := raw.placeOf("password_hash")
-	isScram, isMD5 := isVerifier(u.PasswordHash), strings.HasPrefix(u.PasswordHash, "md5") && len(u.PasswordHash) == 35
+	isScram, isMD5 := isVerifier(u.PasswordHash), IsMD5(u.PasswordHash)
 	auth, hasPassword := c.General.AuthType, len(u.passwords()) > 0
 	switch {
 	case u.PasswordHash != "" && !isScram && !isMD5:
@@ -131,7 +131,7 @@ func (d *decoder) checkPassword(c *Config, u *User, raw rawTable) {
 		return // with SCRAM, what a client's login leaves is good for servers with the same hash
 	}
 	for _, name := range u.databases(c) {
-		if slices.ContainsFunc(c.hosts[name], func(db *Database) bool { return db.Password == "" }) {
+		if slices.ContainsFunc(c.hosts[name], func(db *Database) bool { return len(c.effective(u, db).ServerPasswords) == 0 }) {
 			d.warn(at, "users.password_hash", "the servers of user %q have no password, since a hash is none: without server_password Postgres must let them in without", u.Name)
 		}
 	}
@@ -152,6 +152,13 @@ func (d *decoder) checkReach(c *Config) {
 	if len(c.pools) == 0 && len(c.Databases) == 0 {
 		d.warn(place{}, "", "there is no database, so there is nothing that clients can use but the console")
 	}
+}
+
+// IsMD5 reports whether a text is the hash of a password as Postgres stores it with
+// password_encryption = md5. What has this form is no password to Postgres either.
+func IsMD5(text string) bool {
+	digits, found := strings.CutPrefix(text, "md5")
+	return found && len(digits) == 32 && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
 // isVerifier reports whether a text is a SCRAM verifier as Postgres stores it:

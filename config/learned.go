@@ -7,6 +7,7 @@ import "slices"
 type Learned struct {
 	User, Database string
 	Password       string // empty if it is not known
+	Hash           string // MD5 hash of it, if that is known and the password is not; else empty
 }
 
 // WithLearned returns a configuration with more users. One that is in the files has the
@@ -25,6 +26,9 @@ func (c *Config) WithLearned(learned []Learned) *Config {
 		u.Name, u.Database, u.Databases, u.AllDatabases = l.User, l.Database, nil, false
 		if l.Password != "" {
 			u.Password, u.Passwords = l.Password, nil
+		}
+		if l.Hash != "" {
+			u.PasswordHash = l.Hash
 		}
 		more.Users = append(more.Users, u)
 	}

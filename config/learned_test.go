@@ -12,7 +12,7 @@ name = 'bob'
 database = 'app'
 password = 'x'
 `, nil)
-	more := c.WithLearned([]Learned{{"ann", "app", "secret"}, {"bob", "app", "new"}, {"cid", "app", ""}, {"cid", "nowhere", ""}})
+	more := c.WithLearned([]Learned{{User: "ann", Database: "app", Password: "secret"}, {User: "bob", Database: "app", Password: "new"}, {User: "cid", Database: "app", Password: ""}, {User: "cid", Database: "nowhere", Password: ""}})
 	for _, want := range []struct {
 		user, database string
 		passwords      int

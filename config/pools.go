@@ -17,7 +17,7 @@ type Pool struct {
 	bySize         *sizesByRole
 
 	ServerUser, ServerDatabase string   // as Postgres names them
-	ServerPasswords            []string // tried in order; empty if there is none
+	ServerPasswords            []string // tried in order; empty if there is none; one may be an MD5 hash
 	TLSVerify                  TLSVerify
 
 	Size, MinSize                  int
@@ -214,14 +214,16 @@ func (c *Config) effective(u *User, db *Database) Pool {
 	if db.User != "" {
 		p.ServerUser = db.User
 	}
-	if db.Password != "" {
-		p.ServerPasswords = []string{db.Password}
-	}
 	if u.ServerUser != "" {
 		p.ServerUser = u.ServerUser
 	}
-	if u.ServerPassword != "" {
+	switch {
+	case u.ServerPassword != "":
 		p.ServerPasswords = []string{u.ServerPassword}
+	case db.Password != "":
+		p.ServerPasswords = []string{db.Password}
+	case len(p.ServerPasswords) == 0 && IsMD5(u.PasswordHash) && p.ServerUser == u.Name:
+		p.ServerPasswords = []string{u.PasswordHash} // all that MD5 needs; the name is part of it
 	}
 	return c.sized(p, u, db)
 }

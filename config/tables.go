@@ -67,7 +67,7 @@ type User struct {
 	AllDatabases                 bool           `toml:"all_databases" default:"false" status:"implemented" doc:"all of them"`
 	Password                     string         `toml:"password" status:"implemented" secret:"yes" doc:"its password, for clients and, unless there is server_password, for servers"`
 	Passwords                    []string       `toml:"passwords" status:"implemented" secret:"yes" doc:"several that all work, as while one is being replaced"`
-	PasswordHash                 string         `toml:"password_hash" status:"implemented" secret:"yes" doc:"SCRAM verifier to check clients against; servers then need server_password, or none"`
+	PasswordHash                 string         `toml:"password_hash" status:"implemented" secret:"yes" doc:"SCRAM verifier or MD5 hash to check clients against; servers with the same one need no server_password"`
 	Identity                     string         `toml:"identity" status:"implemented" doc:"common name of the certificate with which a client is let in without a password (tls_client_ca_certificate)"`
 	TLSClientCertificateRequired bool           `toml:"tls_client_certificate_required" default:"true" status:"implemented" doc:"clients must show a certificate where tls_client_ca_certificate is set"`
 	PoolSize                     *int           `toml:"pool_size" alias:"max_pool_size" min:"1" status:"implemented" doc:"overrides pool_size of the database"`

@@ -72,6 +72,9 @@ level = "off"
 			pgdog.toml:2: general.auth_user: without it nobody looks up passwords, and auth_query, auth_dbname and auth_password are of no use`},
 		{"a hash and nothing for servers", "[general]\nauth_type = 'plain'\n" + oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\npassword_hash = '" + scram + "'\n", `
 			warning: users.toml:4: users.password_hash: the servers of user "ann" have no password, since a hash is none: without server_password Postgres must let them in without`},
+		{"an MD5 hash, which does for servers that ask by MD5", "[general]\nauth_type = 'md5'\n" + oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\npassword_hash = '" + md5 + "'\n", ""},
+		{"an MD5 hash and another name for servers", "[general]\nauth_type = 'md5'\n" + oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\nserver_user = 'bob'\npassword_hash = '" + md5 + "'\n", `
+			warning: users.toml:5: users.password_hash: the servers of user "ann" have no password, since a hash is none: without server_password Postgres must let them in without`},
 		{"no level", "[general]\nlog_level = 'inof'\n" + oneDatabase, oneUser, `
 			warning: pgdog.toml:2: general.log_level: "inof" has none of trace, debug, info, warn, error, off for everything, so info is used; did you mean "info"?`},
 	} {

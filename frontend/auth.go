@@ -185,8 +185,10 @@ func (a *Authenticator) check(l *login, current *authConfig, st *startup, c clai
 		return err
 	}
 	if c.lookedUp {
-		// A hash is none of its passwords.
 		learned := config.Learned{User: st.User, Database: st.Database, Password: strings.Join(c.cred.Passwords, "")}
+		if config.IsMD5(c.cred.PasswordHash) {
+			learned.Hash = c.cred.PasswordHash
+		}
 		if err := a.outside.learn(learned); err != nil {
 			return err
 		}
@@ -288,7 +290,7 @@ func (l *login) isPassword(cred config.Credential, given string, mock *scram.Ver
 	for _, p := range cred.Passwords {
 		ok = hmac.Equal([]byte(given), []byte(p)) || ok
 	}
-	ok = isMD5(cred.PasswordHash) && hmac.Equal([]byte(backend.MD5Hash(l.user, given)), []byte(cred.PasswordHash)) || ok
+	ok = config.IsMD5(cred.PasswordHash) && hmac.Equal([]byte(backend.MD5Hash(l.user, given)), []byte(cred.PasswordHash)) || ok
 	// A verifier takes time, so without one there is one that nobody has the password of.
 	v, err := scram.Parse(cred.PasswordHash)
 	if err != nil {
@@ -300,8 +302,6 @@ func (l *login) isPassword(cred config.Credential, given string, mock *scram.Ver
 	}
 	return hmac.Equal(d.StoredKey, v.StoredKey) || ok, nil
 }
-
-func isMD5(hash string) bool { return len(hash) == len("md5")+32 && strings.HasPrefix(hash, "md5") }
 
 func (l *login) md5(cred config.Credential, known bool) error {
 	var salt [4]byte
@@ -317,7 +317,7 @@ func (l *login) md5(cred config.Credential, known bool) error {
 	for _, p := range cred.Passwords {
 		ok = hmac.Equal([]byte(given), []byte(backend.MD5Response(l.user, p, salt))) || ok
 	}
-	if isMD5(cred.PasswordHash) {
+	if config.IsMD5(cred.PasswordHash) {
 		ok = hmac.Equal([]byte(given), []byte(backend.MD5Salted(cred.PasswordHash, salt))) || ok
 	}
 	if !known || !ok {

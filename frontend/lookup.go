@@ -194,5 +194,5 @@ func newLookUp(row [][]byte, user string) (*lookUp, error) {
 // isHash reports whether a secret of Postgres's is a hash of a password.
 func isHash(secret string) bool {
 	_, err := scram.Parse(secret)
-	return err == nil || isMD5(secret)
+	return err == nil || config.IsMD5(secret)
 }

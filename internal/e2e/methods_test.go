@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pgebb/pgebb/backend"
+	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/frontend/frontendtest"
 	"github.com/pgebb/pgebb/internal/scram"
 	"github.com/pgebb/pgebb/internal/testpg"
@@ -64,6 +65,7 @@ func TestHowPostgresAsksForThePassword(t *testing.T) {
 	t.Run("Connect", func(t *testing.T) { testConnect(t, pg) })
 	t.Run("through", func(t *testing.T) { testServersOfEachMethod(t, pg) })
 	t.Run("refusals", func(t *testing.T) { testRefusals(t, pg) })
+	t.Run("MD5 hashes", func(t *testing.T) { testMD5Hashes(t, pg) })
 }
 
 // testConnect logs in to Postgres as pgebb does.
@@ -126,6 +128,46 @@ func testServersOfEachMethod(t *testing.T, pg *testpg.Server) {
 			if got := query(t, c, "SELECT current_user"); got[0] != role {
 				t.Errorf("auth_type %s: %s is %s in Postgres", auth, role, got[0])
 			}
+		}
+	}
+}
+
+// testMD5Hashes has pgebb know no more than what Postgres keeps of a password with
+// password_encryption = md5: from users.toml, or looked up.
+func testMD5Hashes(t *testing.T, pg *testpg.Server) {
+	as := func(p *testpg.Process, user, password string) frontendtest.Login {
+		return frontendtest.Login{Network: "tcp", Address: p.Address(), User: user, Password: password, Database: "postgres"}
+	}
+	hash := verifierOf(t, pg, "md5")
+	if !config.IsMD5(hash) {
+		t.Fatalf("Postgres keeps %q", hash)
+	}
+	for _, auth := range []string{"md5", "plain"} {
+		for from, lines := range map[string]string{"users.toml": "", "auth_query": looksUp(pg)} {
+			o := pg.Options("postgres", "transaction", 2)
+			o.General += fmt.Sprintf("auth_type = %q\n", auth) + lines
+			o.Users = ""
+			if lines == "" {
+				o.Users = fmt.Sprintf("[[users]]\nname = \"md5\"\npassword_hash = %q\ndatabase = \"postgres\"\n", hash)
+			}
+			p := testpg.Pgebb(t, o)
+			if got := query(t, connect(t, as(p, "md5", "secret")), "SELECT current_user"); got[0] != "md5" {
+				t.Errorf("auth_type %s, hash from %s: md5 is %s in Postgres", auth, from, got[0])
+			}
+			for _, wrong := range []string{"wrong", hash} {
+				if _, err := frontendtest.Connect(as(p, "md5", wrong)); code(err) != "28P01" {
+					t.Errorf("auth_type %s, hash from %s, with the password %q: %v", auth, from, wrong, err)
+				}
+			}
+		}
+	}
+	// Nor is it of any use where Postgres asks in another way.
+	for _, role := range []string{"scram", "plain"} {
+		_, err := backend.Connect(context.Background(), backend.Target{
+			Network: "tcp", Address: net.JoinHostPort(pg.Host, strconv.Itoa(pg.Port)), User: role, Database: "postgres", Passwords: []string{hash},
+		})
+		if !errors.Is(err, backend.ErrCredentials) {
+			t.Errorf("%s: %v", role, err)
 		}
 	}
 }
