@@ -93,7 +93,36 @@ func bouncerCommands() []Command {
 			Names: []string{"SHOW CONFIG"}, Doc: "The configuration in force, where PgBouncer has such a setting under its name; times are in seconds.",
 			Columns: text("key", "value", "default", "changeable"), run: bouncerConfig,
 		},
+		{
+			Names: []string{"SHOW SOCKETS"}, Doc: "One line for each client and each server, with the bytes that wait to be sent to it (send_remain).",
+			Columns: bouncerSocketColumns(), run: bouncerAllSockets(false),
+		},
+		{
+			Names: []string{"SHOW ACTIVE_SOCKETS"}, Doc: "The lines of SHOW SOCKETS with something to be sent.",
+			Columns: bouncerSocketColumns(), run: bouncerAllSockets(true),
+		},
+		{
+			Names: []string{"SHOW TOTALS"}, Doc: "SHOW STATS of all databases together, one line for each figure.",
+			Columns: concat(text("name"), numeric("value")), run: bouncerAllTotals,
+		},
 		{Names: []string{"SHOW STATE"}, Doc: "Whether anything is paused.", Columns: text("key", "value"), run: bouncerState},
+		{Names: []string{"SHOW HELP"}, Tag: "SHOW", Doc: "The commands of the console, in a notice.", run: bouncerHelp},
+	}
+	list = append(list, bouncerEmpty()...)
+	clashing := append(absentCommands(), showCommands()...)
+	for i := range list {
+		cmd := &list[i]
+		cmd.Dialect, cmd.ReadOnly, cmd.Tag = both, true, "SHOW"
+		if slices.ContainsFunc(clashing, func(other Command) bool { return other.Names[0] == cmd.Names[0] }) {
+			cmd.Dialect = PgBouncer
+		}
+	}
+	return list
+}
+
+// bouncerEmpty are the commands that show what pgebb has none of.
+func bouncerEmpty() []Command {
+	return []Command{
 		{
 			Names: []string{"SHOW MEM"}, Doc: "Always empty: pgebb has none of PgBouncer's caches of fixed size.",
 			Columns: concat(text("name"), integer("size", "used", "free", "memtotal")), run: nothing,
@@ -114,17 +143,7 @@ func bouncerCommands() []Command {
 			Names: []string{"SHOW DNS_ZONES"}, Doc: "Always empty: names are looked up whenever pgebb connects.",
 			Columns: concat(text("zonename"), bigint("serial"), integer("count")), run: nothing,
 		},
-		{Names: []string{"SHOW HELP"}, Tag: "SHOW", Doc: "The commands of the console, in a notice.", run: bouncerHelp},
 	}
-	clashing := append(absentCommands(), showCommands()...)
-	for i := range list {
-		cmd := &list[i]
-		cmd.Dialect, cmd.ReadOnly, cmd.Tag = both, true, "SHOW"
-		if slices.ContainsFunc(clashing, func(other Command) bool { return other.Names[0] == cmd.Names[0] }) {
-			cmd.Dialect = PgBouncer
-		}
-	}
-	return list
 }
 
 func nothing(*request) ([][]*string, error) { return nil, nil }
@@ -151,38 +170,6 @@ func bouncerPools(r *request) (rows [][]*string, _ error) {
 
 // bouncerTime is how PgBouncer writes a time.
 func bouncerTime(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }
-
-func bouncerClients(r *request) (rows [][]*string, _ error) {
-	now := time.Now()
-	for _, c := range r.src.Clients.Clients() {
-		state, wait := "active", time.Duration(0)
-		switch c.State {
-		case "idle":
-			state = "idle"
-		case "waiting":
-			state, wait = "waiting", now.Sub(c.LastRequest)
-		}
-		rows = append(rows, row("C", c.User, c.Database, "none", state, c.Addr, c.Port, "", 0, bouncerTime(c.Connected), bouncerTime(c.LastRequest),
-			int(wait/time.Second), int(wait%time.Second/time.Microsecond), 0, "", "", 0, "", c.ApplicationName, c.PreparedStatements, c.ID))
-	}
-	return rows, nil
-}
-
-func bouncerServers(r *request) (rows [][]*string, _ error) {
-	for _, s := range r.src.Servers.Servers() {
-		state := "active"
-		if s.State == "idle" {
-			state = "idle"
-		}
-		closing := 0
-		if s.CloseNeeded {
-			closing = 1
-		}
-		rows = append(rows, row("S", s.User, s.Database, "none", state, s.Addr, s.Port, "", 0, bouncerTime(s.Connected), bouncerTime(s.Request),
-			0, 0, closing, "", "", uint64(s.PID), "", s.ApplicationName, s.PreparedStatements, s.ClientID))
-	}
-	return rows, nil
-}
 
 // bouncerStats is a line for each database, which is the sum of its pools.
 func bouncerStats(totals, averages bool) func(*request) ([][]*string, error) {
@@ -235,6 +222,27 @@ func bouncerAverages(c Counters, period time.Duration) []*string {
 	}
 	return row(rate(c.Assignments), rate(c.Transactions), rate(c.Queries), rate(c.Received), rate(c.Sent), per(c.TransactionTime, c.Transactions),
 		per(c.QueryTime, c.Queries), per(c.WaitTime, c.Assignments), rate(c.ClientParses), rate(c.Parses), rate(c.Binds), rate(c.Logins))
+}
+
+// bouncerTotalNames are the names of SHOW TOTALS, in the order of bouncerCounts.
+var bouncerTotalNames = []string{"server_assignment_count", "xact_count", "query_count", "client_bytes", "server_bytes", "xact_time", "query_time",
+	"wait_time", "ps_client_parse_count", "ps_server_parse_count", "ps_bind_count", "client_login_count"}
+
+func bouncerAllTotals(r *request) (rows [][]*string, _ error) {
+	var sum Counters
+	var ids []uint64
+	for _, x := range r.src.Stats.Stats() {
+		sum = sum.plus(x.Total)
+		ids = append(ids, x.ID)
+	}
+	add := func(prefix string, values []*string) {
+		for i, v := range values {
+			rows = append(rows, append(row(prefix+bouncerTotalNames[i]), v))
+		}
+	}
+	add("total_", bouncerTotals(sum))
+	add("avg_", bouncerAverages(r.averages.sum(ids)))
+	return rows, nil
 }
 
 func bit(b bool) int {

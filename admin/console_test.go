@@ -91,6 +91,13 @@ func TestRowsOfBothDialects(t *testing.T) {
 		{bouncer, "SHOW DATABASES", "row app|10.0.0.5|5432|app_1|NULL|10|1|0|0|NULL|NULL|0|8|0|5|1|0"},
 		{bouncer, "SELECT STATS_TOTALS", "row app|1|2|3|10|20|5000|0|1000|4|0|0|5"},
 		{bouncer, "SHOW USERS", "row ann|||NULL|0|8|0|5\nrow zoe|||NULL|0|0|0|0"},
+		{bouncer, "SHOW CLIENTS", "row C|ann|app|none|idle|10.0.0.9|40000|10.0.0.1|6432|2026-01-02 03:04:05 UTC|2026-01-02 03:04:05 UTC|0|0|0|||0|TLSv1.3/TLS_AES_128_GCM_SHA256|psql|1|41"},
+		{bouncer, "SHOW ACTIVE_SOCKETS", "row C|ann|app|none|cl_active|10.0.0.9|40000|10.0.0.1|6432|2026-01-02 03:04:05 UTC|2026-01-02 03:04:05 UTC|0|0|0|||0|TLSv1.3/TLS_AES_128_GCM_SHA256|psql|1|41|0|0|0|0|7|0|0"},
+		{bouncer, "SHOW TOTALS", "row total_server_assignment_count|1\nrow total_xact_count|2\nrow total_query_count|3\nrow total_client_bytes|10\nrow total_server_bytes|20\n" +
+			"row total_xact_time|5000\nrow total_query_time|0\nrow total_wait_time|1000\nrow total_ps_client_parse_count|4\nrow total_ps_server_parse_count|0\n" +
+			"row total_ps_bind_count|0\nrow total_client_login_count|5\nrow avg_server_assignment_count|0\nrow avg_xact_count|0\nrow avg_query_count|0\n" +
+			"row avg_client_bytes|0\nrow avg_server_bytes|0\nrow avg_xact_time|0\nrow avg_query_time|0\nrow avg_wait_time|0\nrow avg_ps_client_parse_count|0\n" +
+			"row avg_ps_server_parse_count|0\nrow avg_ps_bind_count|0\nrow avg_client_login_count|0"},
 		{dog, "SHOW STATE", "row active|yes\nrow paused|no\nrow suspended|no"},
 		{bouncer, "SHOW STATE", "row active|yes\nrow paused|no\nrow suspended|no"},
 		{bouncer, "SHOW VERSION", "row pgebb 1.2.3"},

@@ -43,6 +43,7 @@ func (f *fake) Clients() []ClientRow {
 	return []ClientRow{{
 		ID: 41, User: "ann", Database: "app", Addr: "10.0.0.9", Port: 40000, State: "idle", Connected: someTime, LastRequest: someTime, Queries: 3,
 		Transactions: 2, WaitTime: time.Millisecond, QueryTime: 1500 * time.Microsecond, Received: 10, Sent: 20, ApplicationName: "psql", PreparedStatements: 1,
+		Socket: Socket{LocalAddr: "10.0.0.1", LocalPort: 6432, TLS: "TLSv1.3/TLS_AES_128_GCM_SHA256", Pending: 7},
 	}}
 }
 

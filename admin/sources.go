@@ -31,6 +31,14 @@ type PoolRow struct {
 	ServerUser               string // empty if it is the client's
 }
 
+// Socket is what is known of a connection besides its peer.
+type Socket struct {
+	LocalAddr string
+	LocalPort int
+	TLS       string // version and cipher suite; empty without
+	Pending   int    // bytes that wait to be sent
+}
+
 // ClientRow is a line of SHOW CLIENTS.
 type ClientRow struct {
 	ID                                uint64
@@ -44,6 +52,7 @@ type ClientRow struct {
 	ApplicationName                   string
 	Locked                            bool
 	PreparedStatements                int
+	Socket                            Socket
 }
 
 // ServerRow is a line of SHOW SERVERS.
@@ -61,6 +70,7 @@ type ServerRow struct {
 	ApplicationName                  string
 	PreparedStatements               int
 	CloseNeeded                      bool // it is closed as soon as it is free
+	Socket                           Socket
 }
 
 // Counters are what is counted of a pool. Its fields are numbers and times.

@@ -19,6 +19,10 @@ type Snapshot struct {
 	ApplicationName                  string
 	Locked                           bool // it keeps its server between transactions
 	PreparedStatements               int  // with a name
+	LocalAddr                        string
+	LocalPort                        int
+	Encryption                       string // see [loop.Conn.Encryption]
+	Pending                          int    // bytes that wait to be sent to it
 }
 
 // Count is the number of clients that are logged in.
@@ -43,6 +47,8 @@ func (c *Client) snapshot() Snapshot {
 		s.PreparedStatements = c.prepared.len()
 	}
 	s.Addr, s.Port = c.RemoteAddr()
+	s.LocalAddr, s.LocalPort = c.LocalAddr()
+	s.Encryption, s.Pending = c.Encryption(), c.Pending()
 	s.ApplicationName, _ = c.params.Get("application_name")
 	return s
 }

@@ -148,6 +148,7 @@ func (p *pooler) Clients() []admin.ClientRow {
 			Connected: loop.Time(c.Connected), LastRequest: loop.Time(c.LastChange), Queries: c.Queries, Transactions: c.Transactions,
 			WaitTime: c.Wait, QueryTime: c.QueryTime, TransactTime: c.TransactionTime, Received: c.Received, Sent: c.Sent, Errors: c.Errors,
 			ApplicationName: c.ApplicationName, Locked: c.Locked, PreparedStatements: c.PreparedStatements,
+			Socket: admin.Socket{LocalAddr: c.LocalAddr, LocalPort: c.LocalPort, TLS: c.Encryption, Pending: c.Pending},
 		})
 	}
 	return rows
@@ -159,12 +160,14 @@ func (p *pooler) Servers() []admin.ServerRow {
 	p.registry.EachServer(func(pl *pool.Pool, s *backend.Server) {
 		c := pl.Settings()
 		name, _ := s.Params().Get("application_name")
+		local, localPort := s.Conn.LocalAddr()
 		rows = append(rows, admin.ServerRow{
 			PoolID: pl.ID, Database: s.Target.Database, User: s.Target.User, Addr: c.Host, Port: c.Port, State: s.State(),
 			Connected: loop.Time(s.Born), Request: loop.Time(s.Since), PID: s.PID, ClientID: s.Holder(),
 			Transactions: s.Totals.Transactions, Queries: s.Totals.Queries, Rollbacks: s.Totals.Rollbacks, Errors: s.Totals.Errors,
 			Received: s.Totals.Received, Sent: s.Totals.Sent, LastSent: s.Totals.LastSent, LastReceived: s.Totals.LastReceived,
 			ApplicationName: name, PreparedStatements: s.Statements(), CloseNeeded: pl.Outdated(s),
+			Socket: admin.Socket{LocalAddr: local, LocalPort: localPort, TLS: s.Conn.Encryption(), Pending: s.Conn.Pending()},
 		})
 	})
 	return rows

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pgebb/pgebb/frontend/frontendtest"
@@ -104,12 +105,53 @@ func TestTLSOnBothSides(t *testing.T) {
 			for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 				l := k.encrypted(p, database)
 				l.TLS.MinVersion, l.TLS.MaxVersion = version, version
-				if got := query(t, connect(t, l), isEncrypted); got[0] != want {
+				c := connect(t, l)
+				if got := query(t, c, isEncrypted); got[0] != want {
 					t.Errorf("%s: in Postgres the connection is encrypted: %s", tls.VersionName(version), got[0])
 				}
+				testTLSIsShown(t, k, p, version, want == "t")
+				c.Close()
 			}
 			testTLSWithDrivers(t, k, p, database)
 		})
+	}
+}
+
+// testTLSIsShown looks at what the console says of the one client and the one server.
+func testTLSIsShown(t *testing.T, k *pki, p *testpg.Process, version uint16, server bool) {
+	t.Helper()
+	operator := frontendtest.Login{Network: "tcp", Address: p.Address(), User: "admin", Password: testpg.AdminPassword, Database: "pgbouncer", TLS: k.config()}
+	c := connect(t, operator)
+	if err := c.Say(&pgproto3.Query{String: "SHOW SOCKETS"}); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := c.Until(wire.ReadyForQuery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for _, m := range answer {
+		var row pgproto3.DataRow
+		if m.Type != wire.DataRow {
+			continue
+		}
+		if err := row.Decode(m.Body); err != nil {
+			t.Fatal(err)
+		}
+		rows++
+		kind, host, encryption, want := string(row.Values[0]), string(row.Values[7]), string(row.Values[17]), "TLSv1.3/TLS_"
+		switch {
+		case kind == "C" && version == tls.VersionTLS12:
+			want = "TLSv1.2/TLS_"
+		case kind == "S" && !server:
+			want = ""
+		}
+		if (want == "") != (encryption == "") || !strings.HasPrefix(encryption, want) || host != "127.0.0.1" {
+			t.Errorf("SHOW SOCKETS has %q, want %q in the column tls", row.Values, want)
+		}
+	}
+	if rows < 2 {
+		t.Errorf("SHOW SOCKETS has %d rows", rows)
 	}
 }
 

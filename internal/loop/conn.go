@@ -259,8 +259,12 @@ func (c *Conn) EndWrite() error {
 // RemoteAddr asks the system for the peer's address. It is not kept, since
 // only the console wants to know. Any goroutine may call it while the
 // connection is open.
-func (c *Conn) RemoteAddr() (host string, port int) {
-	sa, err := unix.Getpeername(int(c.fd))
+func (c *Conn) RemoteAddr() (host string, port int) { return address(unix.Getpeername(int(c.fd))) }
+
+// LocalAddr is RemoteAddr for our end.
+func (c *Conn) LocalAddr() (host string, port int) { return address(unix.Getsockname(int(c.fd))) }
+
+func address(sa unix.Sockaddr, err error) (host string, port int) {
 	if err != nil {
 		return "", 0
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,6 +38,16 @@ func Client(ctx context.Context, nc net.Conn, cfg *tls.Config) (*TLS, error) {
 	t := &TLS{transport: transport{Conn: nc}}
 	t.Conn = tls.Client(&t.transport, cfg)
 	return t.shakeHands(ctx)
+}
+
+// Encryption names the version of TLS and the cipher suite, as TLSv1.3/TLS_AES_128_GCM_SHA256;
+// it is empty for a connection that is not encrypted. It must be called on the loop's goroutine.
+func (c *Conn) Encryption() string {
+	if c.tls == nil {
+		return ""
+	}
+	state := c.tls.ConnectionState()
+	return strings.Replace(tls.VersionName(state.Version), "TLS ", "TLSv", 1) + "/" + tls.CipherSuiteName(state.CipherSuite)
 }
 
 func (t *TLS) shakeHands(ctx context.Context) (*TLS, error) {
