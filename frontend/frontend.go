@@ -120,6 +120,7 @@ func New(cfg *config.Config, o Options) *Frontend {
 	f.auth = NewAuthenticator(cfg, f)
 	f.watchBudget()
 	f.apply(cfg)
+	f.logins.Go(f.forgetIdleUsers)
 	for _, l := range f.loops.Loops() {
 		l.Post(func() { l.OnTick(func(now time.Duration) { f.sweep(l, now) }) })
 	}
