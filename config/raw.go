@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -68,7 +69,11 @@ func (d *decoder) readFile(path string) rawTable {
 	b, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.warn(place{file: path}, "", "the file does not exist, so defaults are used")
+		message := "the file does not exist, so defaults are used"
+		if whole, err := filepath.Abs(path); err == nil && whole != path {
+			message = "the file does not exist (" + whole + "), so defaults are used"
+		}
+		d.warn(place{file: path}, "", "%s", message)
 		return rawTable{file: path}
 	case err != nil:
 		var pe *fs.PathError

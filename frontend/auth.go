@@ -166,7 +166,7 @@ func (a *Authenticator) check(l *login, current *authConfig, st *startup, c clai
 	switch c.method {
 	case config.AuthTrust:
 		if !c.known {
-			err = errAuthFailed(st.User)
+			err = l.refused(false)
 		}
 	case config.AuthPlain:
 		err = l.plain(c.cred, c.known, a.mock(st.User))
@@ -205,6 +205,14 @@ type login struct {
 	user     string
 	endPoint []byte // channel binding data of its connection, nil if it has none
 	unsent   []byte // goes out with the next request
+}
+
+// refused is the error of a login that has failed. Only the log tells why.
+func (l *login) refused(known bool) *Error {
+	if !known {
+		return errAuthFailed(l.user, "no [[users]] entry pairs this user with this database, and neither a look-up nor a certificate made one")
+	}
+	return errAuthFailed(l.user, "wrong password")
 }
 
 // request sends an authentication request.
@@ -278,7 +286,7 @@ func (l *login) plain(cred config.Credential, known bool, mock *scram.Verifier) 
 	}
 	ok, err := l.isPassword(cred, given, mock)
 	if err == nil && (!known || !ok) {
-		err = errAuthFailed(l.user)
+		err = l.refused(known)
 	}
 	return err
 }
@@ -321,7 +329,7 @@ func (l *login) md5(cred config.Credential, known bool) error {
 		ok = hmac.Equal([]byte(given), []byte(backend.MD5Salted(cred.PasswordHash, salt))) || ok
 	}
 	if !known || !ok {
-		return errAuthFailed(l.user)
+		return l.refused(known)
 	}
 	return nil
 }

@@ -244,6 +244,10 @@ func TestUnknownUsersAreAskedAsOthers(t *testing.T) {
 			if !errors.As(err, &e) {
 				t.Fatalf("%s: %s is told %v", authType, user, err)
 			}
+			if e.Cause == "" {
+				t.Errorf("%s: the log does not say why %s is refused", authType, user)
+			}
+			e.Cause = "" // is not told
 			return p, strings.ReplaceAll(fmt.Sprintf("%+v", *e), user, "USER")
 		}
 		known, told := ask("one")

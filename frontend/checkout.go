@@ -123,7 +123,7 @@ func refusal(reason error, set *config.Pool) (*Error, *backend.ServerError) {
 	if errors.As(reason, &timeout) {
 		e := errCheckoutTimeout(severityFatal, set.User, set.Database, timeout.Timeout, timeout.Size)
 		if timeout.Last != nil {
-			e.Detail += " The last attempt to connect to Postgres failed."
+			e.Detail = "The last attempt to connect to Postgres failed. " + e.Detail
 			e.Hint = "Is Postgres there, and does it let pgebb in?"
 			e.Private = timeout.Last.Error()
 		}

@@ -29,6 +29,10 @@ type Error struct {
 	// Private is for the log only: addresses, and what else is none of a client's business.
 	// The client is told where in the log it is. It may be empty.
 	Private string
+
+	// Cause is for the log only, and the client is not told that there is more: it must not
+	// learn what was wrong. It may be empty.
+	Cause string
 }
 
 func (e *Error) Error() string { return e.Severity + " " + e.Code + ": " + e.Message }
@@ -84,9 +88,9 @@ func errNoUser() *Error {
 }
 
 // errAuthFailed is given for a wrong password and for an unknown user alike.
-func errAuthFailed(user string) *Error {
+func errAuthFailed(user, cause string) *Error {
 	return &Error{
-		Severity: severityFatal, Code: "28P01",
+		Severity: severityFatal, Code: "28P01", Cause: cause,
 		Message: fmt.Sprintf("password authentication failed for user %q", user),
 	}
 }

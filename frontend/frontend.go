@@ -245,8 +245,11 @@ func (f *Frontend) refuse(conn net.Conn, st *startup, err error) {
 // refer gives an error that has something for the log an id, tells the client of it, and
 // returns what the log has to say.
 func (f *Frontend) refer(e *Error) []any {
-	if e.Private == "" {
+	switch {
+	case e.Private == "" && e.Cause == "":
 		return nil
+	case e.Private == "":
+		return []any{"reason", e.Cause}
 	}
 	id := fmt.Sprintf("%s-%d", f.run, f.references.Add(1))
 	e.Detail = strings.TrimSpace(e.Detail + " The log of the pooler says more, under error_id " + id + ".")

@@ -52,6 +52,9 @@ func (f *Frontend) Listen() error {
 
 func (f *Frontend) listen(network, address string) error {
 	ln, err := net.Listen(network, address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("listening for clients: %w: another process is there; stop it or change general.port", err)
+	}
 	if err != nil {
 		return fmt.Errorf("listening for clients: %w", err)
 	}

@@ -43,13 +43,13 @@ func (a *Authenticator) passThrough(l *login, current *authConfig, st *startup, 
 		return nil
 	}
 	if known && !current.cfg.General.PassthroughAuth.AllowChange() {
-		return errAuthFailed(st.User)
+		return errAuthFailed(st.User, "the password is another than the known one, and passthrough_auth allows no change")
 	}
 	if ok, err = a.outside.judge(current.cfg, st.User, st.Database, given); err != nil {
 		return err
 	}
 	if !ok {
-		return errAuthFailed(st.User)
+		return errAuthFailed(st.User, "Postgres does not accept the password")
 	}
 	return a.outside.learn(config.Learned{User: st.User, Database: st.Database, Password: given})
 }

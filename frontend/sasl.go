@@ -41,7 +41,7 @@ func (l *login) scram(verifiers []*scram.Verifier, known bool) (*scram.Keys, err
 		return nil, err
 	}
 	if err != nil || !known {
-		return nil, errAuthFailed(l.user)
+		return nil, l.refused(known)
 	}
 	l.say(requestSASLFinal, final)
 	return server.Keys(), nil

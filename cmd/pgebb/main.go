@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/pgebb/pgebb/config"
 )
@@ -55,6 +56,7 @@ func main() {
 // commandLine is what the command line says.
 type commandLine struct {
 	src     config.Source
+	named   []string // files of src that are named by a flag
 	version bool
 	command string
 }
@@ -75,7 +77,7 @@ func command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	switch line.command {
 	case "configcheck":
-		return configcheck(line.src, stdout)
+		return configcheck(line, stdout)
 	case "hash":
 		return hash(stdin, stdout, stderr)
 	default:
@@ -105,6 +107,12 @@ func parse(args []string) (commandLine, error) {
 		if err := flags.Parse(args); err != nil {
 			return line, err
 		}
+		line.named = nil
+		flags.Visit(func(f *flag.Flag) {
+			if slices.Contains([]string{"c", "config", "u", "users"}, f.Name) {
+				line.named = append(line.named, f.Value.String())
+			}
+		})
 		if flags.NArg() == 0 {
 			return line, nil
 		}

@@ -93,6 +93,15 @@ func TestConfigcheck(t *testing.T) {
 	if code != exitFailed || stdout != want || stderr != "" {
 		t.Errorf("a bad configuration gives %d, %q and %q, want %q", code, stdout, stderr, want)
 	}
+	code, stdout, _ = try(t, "", "-c", "/nowhere/pgdog.toml", "configcheck")
+	if code != exitFailed || !strings.Contains(stdout, "error: /nowhere/pgdog.toml: the file does not exist") {
+		t.Errorf("a file that is not there gives %d and %q", code, stdout)
+	}
+	warned := files(t, "[general]\ndry_run = true\n"+goodConfig, goodUsers)
+	code, stdout, _ = try(t, "", append(warned, "configcheck")...)
+	if code != exitOK || !strings.HasSuffix(stdout, "\nthe configuration can be used, with the warning above: databases 1, users 1, pools 1\n") {
+		t.Errorf("a configuration with a warning gives %d and %q", code, stdout)
+	}
 	code, stdout, _ = try(t, "", append(good, "-d", "nonsense", "configcheck")...)
 	if code != exitFailed || !strings.Contains(stdout, "database URL 1") {
 		t.Errorf("a bad URL gives %d and %q", code, stdout)
