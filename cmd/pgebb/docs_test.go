@@ -136,7 +136,7 @@ func TestTheCommandsOfTheReadmeAreUnderstood(t *testing.T) {
 }
 
 func TestDocumentsLinkToWhatIsThere(t *testing.T) {
-	for _, name := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/configuration.md", "docs/getting-started.md", "docs/operations.md", "docs/moving-from-pgdog.md"} {
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/configuration.md", "docs/getting-started.md", "docs/memory.md", "docs/operations.md", "docs/moving-from-pgdog.md"} {
 		for _, link := range submatches(`\]\(([^)#:]+)\)`, read(t, name)) {
 			if _, err := os.Stat(filepath.Join("..", "..", filepath.Dir(name), link)); err != nil {
 				t.Errorf("%s has a dead link: %v", name, err)
