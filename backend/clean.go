@@ -17,6 +17,10 @@ import (
 // are looked at.
 const maxTouched = 16
 
+// maxCustom is how many run-time parameters are asked for by name at a time: Postgres has
+// 1,664 columns at most.
+const maxCustom = 1600
+
 // touched is what has been done to a session since it was last looked at.
 type touched struct {
 	flags verdict.Flags // of verdict.Session, with Unnamed and Unknown
@@ -78,6 +82,9 @@ func (s *Server) touchedBy(tag []byte) {
 // (start).
 func (s *Server) Look(start Set, done func(want Set, err error)) error {
 	t := s.touched
+	if t.flags&verdict.Unnamed != 0 {
+		t.names = withCustom(t.names, s.params, start)
+	}
 	err := s.Ask([]string{lookSQL(t)}, func(failures []Failure) {
 		row := s.row
 		s.row = nil
@@ -92,6 +99,22 @@ func (s *Server) Look(start Set, done func(want Set, err error)) error {
 	})
 	s.exchange.wantsRow = true
 	return err
+}
+
+// withCustom adds the names of the parameters with a dot in their name to a list of names.
+// pg_settings does not list those that no extension has defined, so they are asked for one by
+// one, as far as a SELECT can have columns.
+func withCustom(names []string, sets ...Set) []string {
+	names = slices.Clone(names)
+	for _, set := range sets {
+		for _, p := range set.Params() {
+			name := strings.ToLower(p.Name)
+			if len(names) < maxCustom && strings.Contains(name, ".") && !slices.ContainsFunc(names, func(n string) bool { return strings.ToLower(n) == name }) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // Pinned reports whether the client would lose something with the server, as it was found
@@ -164,12 +187,16 @@ func (s *Server) looked(t touched, row []string, start Set) (want Set) {
 	var missing []Param
 	params := s.params
 	if t.flags&verdict.Unnamed != 0 {
-		params, missing = s.listed(params, row[3], start)
+		params, missing = s.listed(t.names, row[3], start)
 		// Parameters of extensions are not listed; what is not known is reset.
 		s.remains |= verdict.Settings
 	}
 	for i, name := range t.names {
-		params = s.Greeting.followed(params, name, row[lookColumns+i])
+		value := row[lookColumns+i]
+		if came, ok := start.Get(name); ok && value == "" && t.flags&verdict.Unnamed != 0 && strings.Contains(name, ".") {
+			missing = append(missing, Param{name, came}) // it was reset
+		}
+		params = s.Greeting.followed(params, name, value)
 	}
 	if params = params.Without(roleParameter); row[2] != "none" && row[1] == s.Target.User {
 		params = params.With(roleParameter, row[2])
@@ -184,13 +211,12 @@ func (s *Server) looked(t touched, row []string, start Set) (want Set) {
 // roleParameter is the parameter that SET ROLE sets. Nothing but RESET ROLE resets it.
 const roleParameter = "role"
 
-// listed is the set when Postgres has listed all parameters that differ in the session; of
-// those that it does not list, which have a dot in their name, the values stay. missing are
-// those of start that were reset, and are to have their values again: what a client comes
-// with is what RESET goes back to.
-func (s *Server) listed(before Set, list string, start Set) (after Set, missing []Param) {
-	for _, p := range before.Params() {
-		if strings.Contains(p.Name, ".") {
+// listed is the set when Postgres has listed all parameters that differ in the session, with
+// those that it does not list (see withCustom) as they were. missing are those of start that were
+// reset, and are to have their values again: what a client comes with is what RESET goes back to.
+func (s *Server) listed(asked []string, list string, start Set) (after Set, missing []Param) {
+	for _, p := range s.params.Params() {
+		if strings.Contains(p.Name, ".") && !slices.Contains(asked, strings.ToLower(p.Name)) {
 			after = after.With(p.Name, p.Value)
 		}
 	}
