@@ -1,6 +1,10 @@
 package backend
 
-import "github.com/pgebb/pgebb/internal/wire"
+import (
+	"slices"
+
+	"github.com/pgebb/pgebb/internal/wire"
+)
 
 // ops is the queue of messages that a server was sent and has not answered, one
 // byte each: the type of the message. It is what "every expected reply has
@@ -90,6 +94,10 @@ func (o *ops) copyEnd() (index, syncs int, illegal bool) {
 	}
 	return -1, syncs, illegal
 }
+
+// endBehind reports whether there is a message behind an index that Postgres answers with a
+// ReadyForQuery.
+func (o *ops) endBehind(index int) bool { return slices.ContainsFunc(o.q[index+1:], endsBatch) }
 
 // dropCopyEnd drops what stands behind the first message up to and including
 // the end of a COPY.

@@ -78,19 +78,18 @@ func (s *Server) recover() {
 	case s.lost, s.doubtful > 0, s.copyBoth:
 		s.giveUp()
 	case s.copyIn:
-		if end, _, _ := s.ops.copyEnd(); end < 0 {
+		switch end, _, _ := s.ops.copyEnd(); {
+		case end < 0:
 			s.ops.push(wire.CopyFail)
 			err = s.Send(wire.AppendCopyFail(nil, "the client has disconnected"))
+		case s.ops.first() == wire.Execute && !s.ops.endBehind(end):
+			err = s.rollBack() // until more comes Postgres keeps what it has to say
 		}
 	case s.skipping:
 		s.Sent(wire.Sync, nil)
 		err = s.Send(wire.AppendEmpty(nil, wire.Sync))
 	case s.open:
-		// A Sync would commit what there is of the batch.
-		s.Totals.Rollbacks++
-		s.Stats.Rollbacks++
-		s.Sent(wire.Query, nil)
-		err = s.Send(wire.AppendQuery(nil, "ROLLBACK"))
+		err = s.rollBack()
 	case s.ops.len() > 0 || s.left > 0 || s.Pending() > 0:
 		// More answers come.
 	case s.status != wire.Idle:
@@ -133,6 +132,14 @@ func (s *Server) recover() {
 	if err != nil {
 		s.end(err)
 	}
+}
+
+// rollBack ends a batch without a Sync, which would commit what there is of it.
+func (s *Server) rollBack() error {
+	s.Totals.Rollbacks++
+	s.Stats.Rollbacks++
+	s.Sent(wire.Query, nil)
+	return s.Send(wire.AppendQuery(nil, "ROLLBACK"))
 }
 
 // cleaned goes on after a cleaning query.

@@ -226,6 +226,9 @@ func (s *Server) command(tag []byte) {
 	if s.copyIn {
 		s.copyIn = false
 		s.ops.dropCopyEnd()
+		if s.ops.first() == wire.Execute && s.ops.ends == 0 {
+			s.open = true // a Sync that the COPY has read has ended nothing
+		}
 	}
 	s.copyBoth = false
 	if !s.recovery.Judged {

@@ -38,6 +38,37 @@ func TestAClientThatVanishesLeavesNothingBehind(t *testing.T) {
 		"in COPY FROM by the extended protocol": func(c *frontendtest.Client) error {
 			return c.Say(&pgproto3.Parse{Query: "COPY vanish FROM STDIN"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Flush{})
 		},
+		"behind a COPY FROM that has read its Sync": func(c *frontendtest.Client) error {
+			if err := c.Say(&pgproto3.Parse{Query: "COPY vanish FROM STDIN"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}); err != nil {
+				return err
+			}
+			if _, err := c.Until('G'); err != nil {
+				return err
+			}
+			return c.Say(&pgproto3.CopyDone{})
+		},
+		"behind a COPY FROM whose end was asked for": func(c *frontendtest.Client) error {
+			if err := c.Say(&pgproto3.Parse{Query: "COPY vanish FROM STDIN"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}); err != nil {
+				return err
+			}
+			if _, err := c.Until('G'); err != nil {
+				return err
+			}
+			if err := c.Say(&pgproto3.CopyData{Data: []byte("1\n")}, &pgproto3.CopyDone{}, &pgproto3.Flush{}); err != nil {
+				return err
+			}
+			_, err := c.Until('C')
+			return err
+		},
+		"behind a COPY FROM without a Sync": func(c *frontendtest.Client) error {
+			if err := c.Say(&pgproto3.Parse{Query: "COPY vanish FROM STDIN"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Flush{}); err != nil {
+				return err
+			}
+			if _, err := c.Until('G'); err != nil {
+				return err
+			}
+			return c.Say(&pgproto3.CopyDone{})
+		},
 		"in COPY TO of 64 MB": func(c *frontendtest.Client) error {
 			if err := c.Say(&pgproto3.Query{String: "COPY (SELECT repeat('y', 1000) FROM generate_series(1, 64000)) TO STDOUT"}); err != nil {
 				return err
@@ -66,7 +97,11 @@ func TestAClientThatVanishesLeavesNothingBehind(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%s", strings.ReplaceAll(name, " ", "-"), mode, how), func(t *testing.T) {
 					t.Parallel()
 					o := pg.Options(database, mode, 1)
-					o.General += "rollback_timeout = 2000\nlog_level = \"error\"\n"
+					timeout := 20_000 // longer than anybody waits
+					if name == "in a long query" {
+						timeout = 2000 // which ends it
+					}
+					o.General += fmt.Sprintf("rollback_timeout = %d\nlog_level = \"error\"\n", timeout)
 					p := testpg.Pgebb(t, o)
 					c := connect(t, through(p, database))
 					if err := say(c); err != nil {
@@ -83,6 +118,9 @@ func TestAClientThatVanishesLeavesNothingBehind(t *testing.T) {
 					next.Close()
 					eventually(t, 5*time.Second, func() string { return poolBusy(t, p, database) })
 					last := connect(t, through(p, database))
+					if n := query(t, last, "SELECT count(*) FROM vanish"); n[0] != "0" {
+						t.Errorf("%s rows of what was not finished are there", n[0])
+					}
 					query(t, last, "BEGIN")
 					query(t, last, "LOCK TABLE vanish")
 					query(t, last, "ROLLBACK")
