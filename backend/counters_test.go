@@ -118,7 +118,7 @@ func TestStatementsWithOtherNamesAreCountedAsTheyAreSent(t *testing.T) {
 	play(t, s, "<1 <2")
 	s.checkouts++ // so that the statement is not in use
 	s.Prepare(nil, "b", one)
-	s.Forget("b", one)
+	s.Forget(nil, "b", one)
 	if want := (Counters{ParseMessages: 1, BindMessages: 1}); *s.Stats != want {
 		t.Errorf("what is answered here is counted as sent: %+v, want %+v", *s.Stats, want)
 	}

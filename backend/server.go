@@ -105,6 +105,7 @@ type Server struct {
 	listening bool // LISTEN was run: notifications are for the client
 	resync    bool // its client has left in the middle of something, and that is being brought to its end
 	answered  bool // something was answered during the present scan
+	urged     bool // the client waits for room in ops, see backlog.go
 	failed    bool // the last answer was an ErrorResponse without a ReadyForQuery since
 
 	statements   keeps    // that Postgres has, or will have when it has answered
@@ -191,7 +192,7 @@ func (s *Server) Take(c Client, id uint64, recovery RecoveryPolicy, policy *Stat
 	}
 	s.client, s.phase, s.recovery, s.policy = c, phaseHeld, recovery, policy
 	s.checkouts++
-	s.errors, s.resync = 0, false
+	s.errors, s.resync, s.urged = 0, false, false
 	s.Since = s.Loop().Now()
 }
 
@@ -256,6 +257,7 @@ func (s *Server) Readable() {
 // afterScan acts on what a scan found. The server may be somebody else's, or
 // closed, when it returns.
 func (s *Server) afterScan() {
+	s.eased()
 	switch {
 	case s.exchange != nil && s.exchange.left == 0:
 		s.endExchange()

@@ -49,7 +49,14 @@ type records struct {
 // keptRecords is for how many records a server keeps the room while it has none.
 const keptRecords = 4
 
-func (r *records) push(x record) { r.q = append(r.q, x) }
+func (r *records) push(x record) {
+	if r.head > len(r.q)/2 && len(r.q) == cap(r.q) { // a batch that does not end is never answered in full
+		n := copy(r.q, r.q[r.head:])
+		clear(r.q[n:])
+		r.q, r.head = r.q[:n], 0
+	}
+	r.q = append(r.q, x)
+}
 
 func (r *records) first() *record { return &r.q[r.head] }
 
@@ -139,11 +146,17 @@ func (s *Server) Bound(name string, st *cache.Statement) {
 	s.record(opBind, record{st: st, id: st.ID(), name: name})
 }
 
-// Forget answers a client's Close of its statement in its turn. The server keeps its
-// copy for the next one who prepares the same.
-func (s *Server) Forget(name string, st *cache.Statement) {
+// Forget answers a client's Close of its statement in its turn, and appends to b what must be
+// sent for it: nothing as long as there is room, since the server keeps its copy for the next
+// one who prepares the same.
+func (s *Server) Forget(b []byte, name string, st *cache.Statement) []byte {
 	s.open = true
-	s.record(opForgot, record{st: st, id: st.ID(), name: name})
+	id := st.ID()
+	s.record(opForgot, record{st: st, id: id, name: name})
+	if s.statements.len() >= s.policy.Limit && s.statements.get(id) != nil {
+		return s.evict(b, id)
+	}
+	return b
 }
 
 // Deallocating notes that the Query that was sent last, or is sent next, is a DEALLOCATE

@@ -54,6 +54,9 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 		if c.roams && c.leaves(typ, b[i:]) {
 			return c.passOn(&o, i), nil
 		}
+		if c.server.Overfull() {
+			return c.holdBack(&o, i), nil
+		}
 		if names(typ) {
 			next, e := c.understood(&o, i, typ, size, body)
 			switch {
@@ -107,6 +110,17 @@ func (c *Client) passOn(o *output, i int) (used int) {
 		c.releaseIfDone()
 	}
 	return i
+}
+
+// holdBack does the same, and has the client not read on before its server has answered more.
+func (c *Client) holdBack(o *output, i int) (used int) {
+	s := c.server
+	used = c.passOn(o, i)
+	if c.server == s && s.Overfull() {
+		c.stalled = true
+		s.Urge()
+	}
+	return used
 }
 
 // output gathers what is to be passed on of a span b.

@@ -223,8 +223,7 @@ func (c *Client) renamedClose(o *output, i, size int, name []byte) (int, *Error)
 	st := p.names.Delete(key)
 	c.dropEmpty()
 	c.working()
-	o.staged = o.stage(i, i+size)
-	c.server.Forget(key, st)
+	o.staged = c.server.Forget(o.stage(i, i+size), key, st)
 	return i + size, nil
 }
 
