@@ -131,12 +131,12 @@ func (r *request) message(typ byte, body []byte) (last bool) {
 		sql, _, _ := wire.CString(text)
 		r.statement(sql)
 		r.unnamed = r.unnamed || len(name) == 0
-		r.names[r.parsed] = name
+		r.names[r.parsed] = cutName(name)
 		r.parsed++
 	case wire.Bind:
 		_, rest, _ := wire.CString(body)
 		name, _, ok := wire.CString(rest)
-		r.bound(name, ok)
+		r.bound(cutName(name), ok)
 	case wire.Sync:
 		return true
 	case wire.Flush, wire.FunctionCall:

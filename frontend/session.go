@@ -91,7 +91,7 @@ func (c *Client) verdictOnBound(body []byte) (v verdict.Verdict) {
 	}
 	var st *cache.Statement
 	if st = p.unnamed; len(name) > 0 {
-		st = p.get(name)
+		st = p.get(cutName(name))
 	}
 	if st == nil {
 		return v

@@ -82,11 +82,17 @@ func (c *Client) renamed(o *output, i int, typ byte, size int) (next int, failur
 	if !ok {
 		return -1, nil // Postgres says what is wrong with it
 	}
+	name = cutName(name)
 	if typ == wire.Close {
 		return c.renamedClose(o, i, size, name)
 	}
 	return c.renamedDescribe(o, i, size, name)
 }
+
+// maxName is how many bytes of a statement's name count for Postgres (NAMEDATALEN).
+const maxName = 63
+
+func cutName(name []byte) []byte { return name[:min(len(name), maxName)] }
 
 // unsettled reports whether what a name stands for is not known yet; the client is then
 // not read until it is.
@@ -110,6 +116,7 @@ func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error)
 	if !ok {
 		return -1, nil // Postgres says what is wrong with it
 	}
+	said, name := name, cutName(name)
 	if next, e := c.parsedSQL(o, i, size, name, text); next >= 0 {
 		return next, e
 	}
@@ -128,7 +135,7 @@ func (c *Client) renamedParse(o *output, i, size int, body []byte) (int, *Error)
 		// Postgres is to say that there is one already, behind whatever else it finds wrong.
 		b := c.server.Use(o.stage(i, i+size), old)
 		c.working()
-		c.server.Redefined(string(name), old)
+		c.server.Redefined(string(said), old)
 		o.staged = wire.AppendParse(b, backend.StatementName(old.ID()), string(text))
 		return i + size, nil
 	}
@@ -167,7 +174,7 @@ func (c *Client) renamedBind(o *output, i, size int, body []byte) (int, *Error) 
 	p := c.prepared
 	var st *cache.Statement
 	if p != nil {
-		st = p.get(name)
+		st = p.get(cutName(name))
 	}
 	if st == nil {
 		return c.unknownName(o, i, wire.Bind, size, string(name))
