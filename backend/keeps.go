@@ -9,7 +9,8 @@ import (
 // kept is a statement that a server has.
 type kept struct {
 	id           uint64
-	checkout     uint64        // of the latest use
+	checkout     uint32        // of the latest use
+	schema       uint32        // when it was prepared, see [cache.Registry.Schema]
 	expires      time.Duration // in loop.Now; 0 for never
 	older, newer *kept
 	link         *kept // of its bucket

@@ -231,6 +231,10 @@ func (s *Server) command(tag []byte) {
 		}
 	}
 	s.copyBoth = false
+	if alters(tag) {
+		s.altered = true
+		s.registry().Altered() // for what its client prepares in this transaction
+	}
 	if !s.recovery.Judged {
 		s.touchedBy(tag)
 	}
@@ -241,6 +245,17 @@ func (s *Server) command(tag []byte) {
 	if len(tag) > 3 && (string(tag[:3]) == "DEA" || string(tag[:3]) == "DIS") {
 		s.deallocated(string(tag[:len(tag)-1]))
 	}
+}
+
+// alters reports whether a command may change what a statement returns. Those that only add
+// something do not, but for CREATE OR REPLACE VIEW.
+func alters(tag []byte) bool {
+	for _, command := range [...]string{"ALTER ", "DROP ", "CREATE VIEW"} {
+		if len(tag) >= len(command) && string(tag[:len(command)]) == command {
+			return true
+		}
+	}
+	return false
 }
 
 // countError counts an ErrorResponse to a message of the client's.
@@ -330,6 +345,10 @@ func (s *Server) ready(first byte, body []byte) error {
 func (s *Server) readyForQuery(status byte) {
 	s.status = status
 	s.answered, s.failed = true, false
+	if s.altered && status == wire.Idle {
+		s.altered = false
+		s.registry().Altered() // now for all
+	}
 	if s.phase != phaseHeld {
 		return
 	}

@@ -105,6 +105,7 @@ type Server struct {
 	listening bool // LISTEN was run: notifications are for the client
 	resync    bool // its client has left in the middle of something, and that is being brought to its end
 	answered  bool // something was answered during the present scan
+	altered   bool // the transaction has changed what statements are about
 	urged     bool // the client waits for room in ops, see backlog.go
 	failed    bool // the last answer was an ErrorResponse without a ReadyForQuery since
 

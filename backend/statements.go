@@ -100,7 +100,7 @@ func (s *Server) has(id uint64) bool {
 	if e.expires > 0 && s.Loop().Now() >= e.expires {
 		return false
 	}
-	e.checkout = s.checkouts
+	e.checkout = uint32(s.checkouts)
 	if s.statements.newest != e {
 		s.statements.unlink(e)
 		s.statements.append(e)
@@ -109,11 +109,11 @@ func (s *Server) has(id uint64) bool {
 }
 
 // Prepare appends to b what must be sent for a client's Parse of a statement under a
-// name, which is nothing if the server has it.
+// name, which is nothing if the server has it and nobody has changed what it is about since.
 func (s *Server) Prepare(b []byte, name string, st *cache.Statement) []byte {
 	s.open = true
 	id := st.ID()
-	if s.has(id) && s.certain() {
+	if s.has(id) && s.statements.get(id).schema == s.registry().Schema() && s.certain() {
 		s.record(opHad, record{st: st, id: id, name: name})
 		return b
 	}
@@ -153,7 +153,7 @@ func (s *Server) Forget(b []byte, name string, st *cache.Statement) []byte {
 	s.open = true
 	id := st.ID()
 	s.record(opForgot, record{st: st, id: id, name: name})
-	if s.statements.len() >= s.policy.Limit && s.statements.get(id) != nil {
+	if s.statements.len() > s.policy.Limit && s.statements.get(id) != nil {
 		return s.evict(b, id)
 	}
 	return b
@@ -184,7 +184,7 @@ func (s *Server) Skipping() bool { return s.skipping }
 
 // keep notes that the server is about to have a statement.
 func (s *Server) keep(id uint64) {
-	e := &kept{id: id, checkout: s.checkouts}
+	e := &kept{id: id, checkout: uint32(s.checkouts), schema: s.registry().Schema()}
 	if ttl := s.policy.TTL; ttl > 0 {
 		if j := min(s.policy.Jitter, ttl-1); j > 0 {
 			ttl += rand.N(2*j+1) - j
@@ -208,7 +208,7 @@ func (s *Server) makeRoom(b []byte, id uint64) []byte {
 	}
 	for s.statements.len() >= s.policy.Limit {
 		e := s.statements.oldest
-		if e.checkout == s.checkouts {
+		if e.checkout == uint32(s.checkouts) {
 			break
 		}
 		b = s.evict(b, e.id)

@@ -111,6 +111,7 @@ type Registry struct {
 	unused atomic.Int64 // how many that nobody uses are kept
 	idle   atomic.Int64 // how many there are
 	gone   atomic.Uint64
+	schema atomic.Uint32
 	shards [registryShards]registryShard
 }
 
@@ -121,6 +122,14 @@ type registryShard struct {
 	oldest *Statement // of those nobody uses
 	newest *Statement
 }
+
+// Schema is a number that is another one after each [Registry.Altered].
+func (r *Registry) Schema() uint32 { return r.schema.Load() }
+
+// Altered notes that a client has changed tables, or what else statements are about. A
+// statement that a server had before may now return something else than it did then, which
+// Postgres refuses; one that is prepared now may not.
+func (r *Registry) Altered() { r.schema.Add(1) }
 
 // NewRegistry makes a registry that takes up to limit bytes and keeps up to unused
 // statements that nobody uses.

@@ -51,10 +51,7 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 				continue
 			}
 		}
-		if c.roams && c.leaves(typ, b[i:]) {
-			return c.passOn(&o, i), nil
-		}
-		if c.server.Overfull() {
+		if c.roams && c.leaves(typ, b[i:]) || c.server.Overfull() {
 			return c.holdBack(&o, i), nil
 		}
 		if names(typ) {
@@ -112,7 +109,8 @@ func (c *Client) passOn(o *output, i int) (used int) {
 	return i
 }
 
-// holdBack does the same, and has the client not read on before its server has answered more.
+// holdBack does the same, and if the server is to answer more before the client is read on,
+// sees to it that it does.
 func (c *Client) holdBack(o *output, i int) (used int) {
 	s := c.server
 	used = c.passOn(o, i)
