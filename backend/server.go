@@ -106,6 +106,7 @@ type Server struct {
 	resync    bool // its client has left in the middle of something, and that is being brought to its end
 	answered  bool // something was answered during the present scan
 	altered   bool // the transaction has changed what statements are about
+	refusing  bool // a message of the present batch is refused here
 	urged     bool // the client waits for room in ops, see backlog.go
 	failed    bool // the last answer was an ErrorResponse without a ReadyForQuery since
 

@@ -167,10 +167,14 @@ func (s *Server) Refuse(b []byte, typ byte, e []byte) []byte {
 		s.recordQuery(opQuery, r)
 		return wire.AppendQuery(b, `EXECUTE "`+none+`"`)
 	}
-	s.open = true
+	s.open, s.refusing = true, true
 	s.record(opRefused, r)
 	return wire.AppendDescribeStatement(b, none)
 }
+
+// Refusing reports whether a message of the present batch is refused already, so that nothing
+// behind it is carried out.
+func (s *Server) Refusing() bool { return s.refusing }
 
 // ourAnswer follows an answer to a Query or Sync of ours.
 func (s *Server) ourAnswer(first, typ byte, body []byte) error {

@@ -177,7 +177,7 @@ func (s *Server) Deallocating(name string, st *cache.Statement) {
 func (s *Server) Unsettled() bool { return (s.sealed > 0 || s.deallocating != nil) && !s.copyIn }
 
 // seal ends a batch.
-func (s *Server) seal() { s.sealed, s.unnamedNow = s.naming, false }
+func (s *Server) seal() { s.sealed, s.unnamedNow, s.refusing = s.naming, false, false }
 
 // Skipping reports whether Postgres ignores everything up to the next Sync.
 func (s *Server) Skipping() bool { return s.skipping }

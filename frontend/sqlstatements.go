@@ -149,10 +149,14 @@ func (c *Client) unknownName(o *output, i int, typ byte, size int, name string) 
 // refuse has the client told of an error instead of an answer to its message, when it is that
 // message's turn.
 func (c *Client) refuse(o *output, i int, typ byte, size int, e *Error) (int, *Error) {
-	c.f.logError(c, e)
-	c.working()
 	next := min(i+size, len(o.b))
-	o.staged = c.server.Refuse(o.stage(i, next), typ, appendError(nil, e))
+	if typ != wire.Query && c.server.Refusing() {
+		o.staged = o.stage(i, next) // Postgres would ignore it
+	} else {
+		c.f.logError(c, e)
+		c.working()
+		o.staged = c.server.Refuse(o.stage(i, next), typ, appendError(nil, e))
+	}
 	if next < i+size {
 		c.left, c.drop = i+size-next, true
 	}

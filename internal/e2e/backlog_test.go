@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,4 +136,32 @@ func sendPairs(c *frontendtest.Client, pairs int, pair func(i int) []pgproto3.Fr
 		}
 	}
 	return nil
+}
+
+// TestABatchIsRefusedOnce: Postgres ignores what follows a message that is refused, up to the
+// Sync, and so does the log.
+func TestABatchIsRefusedOnce(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	o := pg.Options(database, "transaction", 1)
+	o.General += "prepared_statements_client_limit = 1\n"
+	p := testpg.Pgebb(t, o)
+	c := connect(t, through(p, database))
+	var many []pgproto3.FrontendMessage
+	for i := range 50 {
+		many = append(many, &pgproto3.Parse{Name: fmt.Sprintf("s%d", i), Query: "SELECT 1"})
+	}
+	for range 2 { // the second batch begins with what the first has not defined
+		if err := c.Say(append(many, &pgproto3.Sync{})...); err != nil {
+			t.Fatal(err)
+		}
+		got, err := countAnswers(c)
+		if err != nil || got[wire.ErrorResponse] != 1 || got[wire.ParseComplete] > 1 {
+			t.Errorf("a batch of 50 statements where one is allowed is answered by %v, %v", got, err)
+		}
+	}
+	if n := strings.Count(p.Log(), "too many prepared statements"); n != 2 {
+		t.Errorf("the log has %d refusals of 2 batches", n)
+	}
+	epilogue(t, pg, p, database, 1)
 }
