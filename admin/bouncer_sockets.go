@@ -1,8 +1,6 @@
 package admin
 
-import (
-	"time"
-)
+import "time"
 
 // bouncerSocketColumns are those of SHOW SOCKETS and SHOW ACTIVE_SOCKETS.
 func bouncerSocketColumns() []Column {
@@ -10,7 +8,7 @@ func bouncerSocketColumns() []Column {
 }
 
 // bouncerAllSockets is SHOW CLIENTS and SHOW SERVERS in one, with what waits to be sent.
-// Nothing that was received is ever kept unread, so the other positions are 0.
+// PgBouncer's other positions are those in its buffers; a connection has none here, so they are 0.
 func bouncerAllSockets(active bool) func(*request) ([][]*string, error) {
 	return func(r *request) (rows [][]*string, _ error) {
 		now := time.Now()

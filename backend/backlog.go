@@ -6,7 +6,8 @@ import "github.com/pgebb/pgebb/internal/wire"
 // have any number of them, and until its Sync Postgres keeps up to 8 KiB of its answers, which is
 // some 1,600 of the shortest.
 
-// maxQueued is how many messages can be without an answer before no more are sent.
+// maxQueued is how many messages can be without an answer before no more are sent. What can be
+// waited for for ever is in Postgres's buffer, so whoever waits has it flushed (see Urge).
 const maxQueued = 16 << 10
 
 // Overfull reports whether so many messages are without an answer that no more are to be sent;

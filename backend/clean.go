@@ -106,10 +106,15 @@ func (s *Server) Look(start Set, done func(want Set, err error)) error {
 // one, as far as a SELECT can have columns.
 func withCustom(names []string, sets ...Set) []string {
 	names = slices.Clone(names)
+	there := map[string]bool{}
+	for _, name := range names {
+		there[strings.ToLower(name)] = true
+	}
 	for _, set := range sets {
 		for _, p := range set.Params() {
 			name := strings.ToLower(p.Name)
-			if len(names) < maxCustom && strings.Contains(name, ".") && !slices.ContainsFunc(names, func(n string) bool { return strings.ToLower(n) == name }) {
+			if len(names) < maxCustom && strings.Contains(name, ".") && !there[name] {
+				there[name] = true
 				names = append(names, name)
 			}
 		}
@@ -187,7 +192,7 @@ func (s *Server) looked(t touched, row []string, start Set) (want Set) {
 	var missing []Param
 	params := s.params
 	if t.flags&verdict.Unnamed != 0 {
-		params, missing = s.listed(t.names, row[3], start)
+		params, missing = s.listed(row[3], start)
 		// Parameters of extensions are not listed; what is not known is reset.
 		s.remains |= verdict.Settings
 	}
@@ -214,9 +219,9 @@ const roleParameter = "role"
 // listed is the set when Postgres has listed all parameters that differ in the session, with
 // those that it does not list (see withCustom) as they were. missing are those of start that were
 // reset, and are to have their values again: what a client comes with is what RESET goes back to.
-func (s *Server) listed(asked []string, list string, start Set) (after Set, missing []Param) {
+func (s *Server) listed(list string, start Set) (after Set, missing []Param) {
 	for _, p := range s.params.Params() {
-		if strings.Contains(p.Name, ".") && !slices.Contains(asked, strings.ToLower(p.Name)) {
+		if strings.Contains(p.Name, ".") {
 			after = after.With(p.Name, p.Value)
 		}
 	}

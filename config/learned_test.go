@@ -12,7 +12,10 @@ name = 'bob'
 database = 'app'
 password = 'x'
 `, nil)
-	more := c.WithLearned([]Learned{{User: "ann", Database: "app", Password: "secret"}, {User: "bob", Database: "app", Password: "new"}, {User: "cid", Database: "app", Password: ""}, {User: "cid", Database: "nowhere", Password: ""}})
+	more := c.WithLearned([]Learned{
+		{User: "ann", Database: "app", Password: "secret"}, {User: "bob", Database: "app", Password: "new"},
+		{User: "cid", Database: "app"}, {User: "cid", Database: "nowhere"},
+	})
 	for _, want := range []struct {
 		user, database string
 		passwords      int

@@ -87,7 +87,8 @@ func errNoUser() *Error {
 	}
 }
 
-// errAuthFailed is given for a wrong password and for an unknown user alike.
+// errAuthFailed is given for a wrong password and for an unknown user alike; only the log has
+// the cause.
 func errAuthFailed(user, cause string) *Error {
 	return &Error{
 		Severity: severityFatal, Code: "28P01", Cause: cause,

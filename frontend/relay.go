@@ -109,8 +109,8 @@ func (c *Client) passOn(o *output, i int) (used int) {
 	return i
 }
 
-// holdBack does the same, and if the server is to answer more before the client is read on,
-// sees to it that it does.
+// holdBack passes on as passOn does, where the client is not to be read on. If that is because
+// too much is unanswered, it has Postgres give the answers that it keeps.
 func (c *Client) holdBack(o *output, i int) (used int) {
 	s := c.server
 	used = c.passOn(o, i)

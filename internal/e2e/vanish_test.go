@@ -39,35 +39,17 @@ func TestAClientThatVanishesLeavesNothingBehind(t *testing.T) {
 			return c.Say(&pgproto3.Parse{Query: "COPY vanish FROM STDIN"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Flush{})
 		},
 		"behind a COPY FROM that has read its Sync": func(c *frontendtest.Client) error {
-			if err := c.Say(&pgproto3.Parse{Query: "COPY vanish FROM STDIN"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}); err != nil {
-				return err
-			}
-			if _, err := c.Until('G'); err != nil {
-				return err
-			}
-			return c.Say(&pgproto3.CopyDone{})
+			return copies(c, &pgproto3.Sync{}, &pgproto3.CopyDone{})
 		},
 		"behind a COPY FROM whose end was asked for": func(c *frontendtest.Client) error {
-			if err := c.Say(&pgproto3.Parse{Query: "COPY vanish FROM STDIN"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}); err != nil {
-				return err
-			}
-			if _, err := c.Until('G'); err != nil {
-				return err
-			}
-			if err := c.Say(&pgproto3.CopyData{Data: []byte("1\n")}, &pgproto3.CopyDone{}, &pgproto3.Flush{}); err != nil {
+			if err := copies(c, &pgproto3.Sync{}, &pgproto3.CopyData{Data: []byte("1\n")}, &pgproto3.CopyDone{}, &pgproto3.Flush{}); err != nil {
 				return err
 			}
 			_, err := c.Until('C')
 			return err
 		},
 		"behind a COPY FROM without a Sync": func(c *frontendtest.Client) error {
-			if err := c.Say(&pgproto3.Parse{Query: "COPY vanish FROM STDIN"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Flush{}); err != nil {
-				return err
-			}
-			if _, err := c.Until('G'); err != nil {
-				return err
-			}
-			return c.Say(&pgproto3.CopyDone{})
+			return copies(c, &pgproto3.Flush{}, &pgproto3.CopyDone{})
 		},
 		"in COPY TO of 64 MB": func(c *frontendtest.Client) error {
 			if err := c.Say(&pgproto3.Query{String: "COPY (SELECT repeat('y', 1000) FROM generate_series(1, 64000)) TO STDOUT"}); err != nil {
@@ -128,6 +110,18 @@ func TestAClientThatVanishesLeavesNothingBehind(t *testing.T) {
 			}
 		}
 	}
+}
+
+// copies starts a COPY by the extended protocol, with a message of its batch behind it, and
+// says more once Postgres reads the data.
+func copies(c *frontendtest.Client, behind pgproto3.FrontendMessage, more ...pgproto3.FrontendMessage) error {
+	if err := c.Say(append(batch("COPY vanish FROM STDIN"), behind)...); err != nil {
+		return err
+	}
+	if _, err := c.Until('G'); err != nil {
+		return err
+	}
+	return c.Say(more...)
 }
 
 // TestAClientThatVanishesInABatchHasDoneNothing: without its Sync a batch is not committed,
