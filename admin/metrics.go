@@ -22,6 +22,7 @@ type Sample struct {
 	Errors  map[string]uint64 // and those that came from Postgres
 
 	Loops, LoopsUsed int
+	Batched          int64 // reads and writes made together with others
 	Memory           memory.Account
 
 	Version, GoVersion string

@@ -21,6 +21,7 @@ func ourFamilies() []Family {
 		{Name: "pgebb_errors_total", Kind: counter, Labels: []string{"side", "sqlstate"},
 			Doc: "Errors that clients were told, by who said it, pgebb or server, and by SQLSTATE.", many: manyErrors},
 		ofAll("pgebb_loops", gauge, "Event loops that may run (workers).", func(s *Sample) float64 { return float64(s.Loops) }),
+		ofAll("pgebb_batched_calls_total", counter, "Reads and writes that were made together with others in one system call (io_uring).", func(s *Sample) float64 { return float64(s.Batched) }),
 		ofAll("pgebb_loops_used", gauge, "Event loops that new connections go to.", func(s *Sample) float64 { return float64(s.LoopsUsed) }),
 	}
 	all = append(all, poolFamilies()...)

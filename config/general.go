@@ -8,6 +8,7 @@ type General struct {
 	Host                                  string        `toml:"host" default:"0.0.0.0" status:"implemented" restart:"yes" doc:"address that pgebb listens on"`
 	Port                                  int           `toml:"port" default:"6432" min:"1" max:"65535" status:"implemented" restart:"yes" doc:"port of that address, also in the name of the Unix socket"`
 	Workers                               int           `toml:"workers" default:"2" status:"implemented" restart:"yes" doc:"most event loops that may run, each on a thread of its own; 0 counts as 1"`
+	IOURing                               bool          `toml:"io_uring" default:"true" status:"implemented" own:"yes" restart:"yes" doc:"make the system calls of several connections at once where the system lets this process use io_uring (Linux 5.18); elsewhere it makes no difference"`
 	DefaultPoolSize                       int           `toml:"default_pool_size" alias:"max_pool_size" default:"10" min:"1" status:"implemented" doc:"most servers of a pool, which is one user at one database on one host"`
 	MinPoolSize                           int           `toml:"min_pool_size" default:"1" status:"implemented" doc:"servers of a pool that are kept open even when nobody needs them"`
 	PoolerMode                            PoolerMode    `toml:"pooler_mode" default:"transaction" status:"implemented" doc:"when a server goes back to its pool: after each transaction, when the client leaves, or after each statement"`

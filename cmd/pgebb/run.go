@@ -94,6 +94,7 @@ func (p *pooler) start(cfg *config.Config) error {
 		return err
 	}
 	p.loops = loops
+	p.batch(cfg.General.IOURing)
 	loops.SetBudget(p.budget)
 	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
 	p.console, p.judge = p.newConsole(), p.newJudge(cfg)
@@ -105,6 +106,18 @@ func (p *pooler) start(cfg *config.Config) error {
 		return err
 	}
 	return p.frontend.Listen()
+}
+
+// batch has the loops make several system calls at once, if that is wanted and possible.
+func (p *pooler) batch(wanted bool) {
+	if !wanted {
+		p.loops.MakeSingleCalls()
+		return
+	}
+	if err := loop.Batching(); err != nil {
+		p.loops.MakeSingleCalls()
+		p.log.Info("system calls are made one by one, which takes more processor time", "reason", err, "hint", "docs/operations.md, io_uring")
+	}
 }
 
 // serve waits for something to do.

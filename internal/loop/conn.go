@@ -36,9 +36,10 @@ type Conn struct {
 	tls   *TLS                 // nil for a plain connection; constant after Init
 	out   *chunk               // pending: what the socket did not take, nil if nothing
 	flags connFlags
+	ahead uint8 // where bytes are that were read ahead, see batch; 0 if none
 }
 
-type connFlags uint8
+type connFlags uint16
 
 const (
 	flagReadable connFlags = 1 << iota // there may be more to read
@@ -46,6 +47,10 @@ const (
 	flagBroken                         // the connection is reset, or closed on both sides
 	flagArmed                          // registered for writability
 	flagQueued                         // on the loop's list of connections to go on with
+	flagPutOff                         // a write to it is put off to the end of the round
+	flagBulk                           // the last time that it was read there was much
+	flagMore                           // there may be more to read than what was read ahead
+	flagEarly                          // out holds what was read ahead, while it is handed over
 )
 
 // Init takes over the socket of a connection that was used with blocking
@@ -88,6 +93,7 @@ func (c *Conn) Closed() bool { return c.fd < 0 }
 
 // Pending is the number of bytes that the peer has not taken yet.
 func (c *Conn) Pending() int {
+	c.settle()
 	if c.out == nil {
 		return 0
 	}
@@ -112,7 +118,7 @@ func (c *Conn) Read(p []byte) (n int, more bool, err error) {
 	if c.tls != nil {
 		return c.tls.readOn(c, p)
 	}
-	n, err = recv(int(c.fd), p)
+	n, dry, err := c.pull(p)
 	switch {
 	case err == unix.EAGAIN:
 		c.flags &^= flagReadable
@@ -121,11 +127,23 @@ func (c *Conn) Read(p []byte) (n int, more bool, err error) {
 		return 0, false, fmt.Errorf("reading: %w", err)
 	case n == 0:
 		return 0, false, io.EOF
-	case n == len(p) || c.flags&flagHangUp != 0:
-		return n, true, nil
+	case dry:
+		c.flags &^= flagReadable
 	}
-	c.flags &^= flagReadable
-	return n, false, nil
+	return n, !dry, nil
+}
+
+// pull takes what there is, as it came; dry reports that there is no more.
+func (c *Conn) pull(p []byte) (n int, dry bool, err error) {
+	if c.ahead != 0 {
+		n, dry = c.loop.Load().readOn(c, p)
+		return n, dry, nil
+	}
+	n, err = recv(int(c.fd), p)
+	if n < aheadSize {
+		c.flags &^= flagBulk
+	}
+	return n, n < len(p) && c.flags&flagHangUp == 0, err
 }
 
 // Write sends p. What the socket does not take is copied and stays pending;
@@ -145,6 +163,16 @@ func (c *Conn) send(p []byte) error {
 	if c.out != nil {
 		c.keep(p)
 		return nil
+	}
+	if l := c.loop.Load(); l.batch.open {
+		if len(p) <= putOffSize {
+			l.putOff(c, p)
+			return nil
+		}
+		if c.settle(); c.out != nil {
+			c.keep(p)
+			return nil
+		}
 	}
 	n, err := send(int(c.fd), p)
 	if err != nil && err != unix.EAGAIN {
@@ -222,7 +250,9 @@ func (c *Conn) Close() {
 		return
 	}
 	if l := c.loop.Load(); l != nil {
+		c.settle()
 		c.dropPending()
+		l.forgetAhead(c)
 		if c.tls != nil {
 			c.tls.forget(l)
 		}
@@ -236,6 +266,7 @@ func (c *Conn) Close() {
 // allows it, instead of an orderly end.
 func (c *Conn) Reset() {
 	if c.fd >= 0 {
+		c.settle()
 		_ = unix.SetsockoptLinger(int(c.fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 	}
 	c.Close()
@@ -250,6 +281,7 @@ func (c *Conn) EndWrite() error {
 	if c.tls != nil {
 		c.tls.sayGoodbye(c)
 	}
+	c.settle()
 	if err := unix.Shutdown(int(c.fd), unix.SHUT_WR); err != nil && !errors.Is(err, unix.ENOTCONN) {
 		return fmt.Errorf("ending the stream: %w", err)
 	}

@@ -57,6 +57,14 @@ func (g *Group) Loops() []*Loop { return g.loops }
 // Used is how many of the loops new connections go to.
 func (g *Group) Used() int { return int(g.used.Load()) }
 
+// Batched is [Loop.Batched] of all loops.
+func (g *Group) Batched() (n int64) {
+	for _, l := range g.loops {
+		n += l.Batched()
+	}
+	return n
+}
+
 // Pick returns the loop for a new connection.
 func (g *Group) Pick() *Loop {
 	return g.loops[g.next.Add(1)%uint32(g.used.Load())]

@@ -13,7 +13,7 @@ type Held struct {
 	Fixed         int64 // its read buffer, its table of connections, what it waits with
 	Spare         int64 // chunks that are kept for the next socket that does not take everything
 	SpareChunks   int64
-	Pending       int64 // chunks with what sockets have not taken
+	Pending       int64 // chunks with what sockets have not taken, or handlers not read
 	PendingChunks int64
 	TLS           int64 // what TLS takes for connections, with what there is of records in part
 	TLSConns      int64
@@ -33,7 +33,7 @@ const chunkOverhead = int64(unsafe.Sizeof(chunk{}))
 func (l *Loop) Held() Held {
 	h := Held{
 		Fixed: memory.SizeOf(unsafe.Sizeof(*l)) + memory.SizeOf(unsafe.Sizeof(*l.poll)) + memory.SizeOf(cap(l.buf)) +
-			memory.SizeOf(cap(l.records)) + memory.SizeOf(cap(l.conns)*8) + memory.SizeOf(cap(l.again)*8),
+			memory.SizeOf(cap(l.records)) + memory.SizeOf(cap(l.conns)*8) + memory.SizeOf(cap(l.again)*8) + l.batch.held(),
 		Pending: l.pending.Load(), PendingChunks: int64(l.pendingChunks),
 	}
 	h.Pending += h.PendingChunks * chunkOverhead
@@ -56,12 +56,17 @@ func (l *Loop) recount() (pending, chunks int64) {
 			chunks++
 		}
 	}
+	for _, ch := range l.early {
+		pending += memory.SizeOf(cap(ch.b)) + chunkOverhead
+		chunks++
+	}
 	return pending, chunks
 }
 
 // PendingRoom is what the chunk takes that holds the bytes that the peer has not taken
 // yet. It must be called on the loop's goroutine.
 func (c *Conn) PendingRoom() int64 {
+	c.settle()
 	if c.out == nil {
 		return 0
 	}

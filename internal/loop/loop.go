@@ -27,6 +27,7 @@ type Loop struct {
 	pending atomic.Int64 // bytes of all pending chunks
 	parts   atomic.Int64 // bytes of TLS records that are there in part, or were read in part
 	tick    atomic.Int64 // nanoseconds between two calls of onTick
+	batched atomic.Int64 // reads and writes that were made together with others
 
 	mu    sync.Mutex
 	inbox []func() // guarded by mu
@@ -39,6 +40,8 @@ type Loop struct {
 	encrypted     int     // those of them with TLS
 	gen           uint32
 	again         []*Conn // to go on with before waiting
+	batch         batch
+	early         map[*Conn]*chunk // read ahead of connections whose handlers did not want it yet
 	chunks        chunks
 	pendingChunks int            // of all connections
 	budget        *memory.Budget // pending bytes are taken from it; nil without
@@ -80,6 +83,10 @@ func (l *Loop) Pending() int64 { return l.pending.Load() }
 // PartialRecords is the number of bytes that the TLS connections of the loop hold of
 // records that have not come whole, or were not read to their end. Any goroutine may ask.
 func (l *Loop) PartialRecords() int64 { return l.parts.Load() }
+
+// Batched is how many reads and writes were made together with others in one call. Any
+// goroutine may ask.
+func (l *Loop) Batched() int64 { return l.batched.Load() }
 
 // Now is the time at which the current round of events began.
 func (l *Loop) Now() time.Duration { return l.now }
@@ -137,6 +144,7 @@ func (l *Loop) Stop() {
 func (l *Loop) Add(c *Conn) error {
 	l.gen++
 	c.gen = l.gen
+	early := c.flags&flagEarly != 0
 	c.flags &= flagHangUp | flagBroken
 	for int(c.fd) >= len(l.conns) {
 		l.conns = append(l.conns, nil)
@@ -147,6 +155,13 @@ func (l *Loop) Add(c *Conn) error {
 	l.conns[c.fd] = c
 	l.live++
 	c.loop.Store(l)
+	if early {
+		p := c.out.rest()
+		c.out = nil
+		l.keepEarly(c, p)
+		c.flags |= flagReadable | flagMore
+		c.Resume()
+	}
 	if c.tls != nil {
 		c.tls.arrive(c, l)
 	}
@@ -156,6 +171,13 @@ func (l *Loop) Add(c *Conn) error {
 // Remove takes a connection with nothing pending off the loop, for another to
 // add it. It must be called on the loop's goroutine.
 func (l *Loop) Remove(c *Conn) error {
+	c.settle()
+	if c.ahead == aheadElsewhere {
+		rest := append([]byte(nil), l.early[c].rest()...)
+		l.dropEarly(c)
+		c.out = &chunk{b: rest}
+		c.flags |= flagEarly
+	}
 	l.forget(c)
 	if c.tls != nil {
 		c.tls.forget(l)
@@ -208,6 +230,7 @@ func (l *Loop) run() {
 			c.Close()
 		}
 	}
+	l.batch.close()
 	l.poll.close()
 }
 
@@ -237,17 +260,32 @@ func (l *Loop) dispatch(n int) {
 			l.event(fd, gen, ready)
 		}
 	}
-	for i := range n {
-		if gone == n {
-			break
+	if n-gone < minBatch || !l.batch.ready() {
+		l.handOut(0, n)
+	} else {
+		l.batch.open = true
+		for i := 0; i < n; i += maxBatch {
+			to := min(i+maxBatch, n)
+			l.readAll(i, to)
+			l.handOut(i, to)
+			l.setAside()
 		}
-		if fd, gen, ready := l.poll.event(i); gen != 0 && ready&pollHangUp == 0 {
-			l.event(fd, gen, ready)
-		}
+		l.batch.open = false
+		l.writeAll()
 	}
 	if posted {
 		l.poll.woken()
 		l.runInbox()
+	}
+}
+
+// handOut hands out those of the events from one to another index that are not of a
+// connection whose peer is gone.
+func (l *Loop) handOut(from, to int) {
+	for i := from; i < to; i++ {
+		if fd, gen, ready := l.poll.event(i); gen != 0 && ready&pollHangUp == 0 {
+			l.event(fd, gen, ready)
+		}
 	}
 }
 
@@ -264,6 +302,9 @@ func (l *Loop) event(fd int, gen, ready uint32) {
 	}
 	if ready&(pollReadable|pollHangUp) != 0 {
 		c.flags |= flagReadable
+		if c.ahead == aheadElsewhere {
+			c.flags |= flagMore
+		}
 		c.h.Readable()
 	}
 	if ready&pollWritable != 0 && c.out != nil && l.conns[fd] == c {

@@ -96,7 +96,7 @@ func (t *transport) Read(p []byte) (int, error) {
 		return 0, errNothing
 	}
 	p = p[:min(len(p), t.room)]
-	n, err := recv(int(t.on.fd), p)
+	n, dry, err := t.on.pull(p)
 	switch {
 	case err == unix.EAGAIN:
 		t.ranDry()
@@ -105,7 +105,7 @@ func (t *transport) Read(p []byte) (int, error) {
 		return 0, err
 	case n == 0:
 		return 0, io.EOF
-	case n < len(p) && t.on.flags&flagHangUp == 0:
+	case dry:
 		t.ranDry()
 	}
 	t.room = max(t.room-n, smallRoom)
@@ -253,7 +253,7 @@ func (t *TLS) writeOn(c *Conn, p []byte) error {
 // sayGoodbye tells the peer that its end of the stream is meant. It is left out if the
 // socket takes nothing.
 func (t *TLS) sayGoodbye(c *Conn) {
-	if c.out == nil && t.CloseWrite() == nil && c.out != nil {
+	if c.Pending() == 0 && t.CloseWrite() == nil && c.Pending() > 0 {
 		c.dropPending()
 		_ = c.arm(false) // the connection is at its end
 	}
