@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,7 +52,9 @@ func (f *Frontend) Listen() error {
 }
 
 func (f *Frontend) listen(network, address string) error {
-	ln, err := net.Listen(network, address)
+	// Keepalive is set as the configuration says, so Go need not set its own before.
+	listening := net.ListenConfig{KeepAlive: -1}
+	ln, err := listening.Listen(context.Background(), network, address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("listening for clients: %w: another process is there; stop it or change general.port", err)
 	}
