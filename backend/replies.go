@@ -270,7 +270,10 @@ func (s *Server) countError(body []byte) {
 func (s *Server) failedAnswer(first byte, body []byte) {
 	s.countError(body)
 	s.failed = true
-	s.copyBoth, s.deallocating = false, nil
+	s.copyBoth = false
+	if isQuery(first) && !s.ops.queryBehind() {
+		s.deallocating = nil // it was that, or is answered
+	}
 	if s.copyIn {
 		s.copyIn = false
 		if _, syncs, _ := s.ops.copyEnd(); syncs > 0 {
@@ -337,6 +340,9 @@ func (s *Server) ready(first byte, body []byte) error {
 		s.popOp()
 	default:
 		s.lost = true
+	}
+	if s.ops.len() == 0 {
+		s.deallocating = nil
 	}
 	return nil
 }

@@ -128,6 +128,11 @@ func (u *lookUps) get(key lookUpKey, ttl time.Duration, look func() (*lookUp, er
 		u.mu.Lock()
 		under := u.waiting[key]
 		if under == nil {
+			// It may have been found since.
+			if l, ok := u.cache.Get(key); ok && loop.Now()-l.at < ttl {
+				u.mu.Unlock()
+				return l, nil
+			}
 			done := make(chan struct{})
 			u.waiting[key] = done
 			u.mu.Unlock()
