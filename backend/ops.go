@@ -78,12 +78,10 @@ func (o *ops) first() byte {
 	return o.q[o.head]
 }
 
-// queryBehind reports whether a Query stands behind the first.
-func (o *ops) queryBehind() bool {
-	return o.len() > 1 && slices.ContainsFunc(o.q[o.head+1:], isQuery)
+// queries reports whether a Query is waiting for its answer.
+func (o *ops) queries() bool {
+	return slices.ContainsFunc(o.waiting(), func(op byte) bool { return op == wire.Query || op == opQuery })
 }
-
-func isQuery(op byte) bool { return op == wire.Query || op == opQuery }
 
 // copyEnd finds the end of a COPY that the client has sent behind the first
 // message, and says what else it sent before that: Syncs, which a COPY reads

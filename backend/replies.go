@@ -271,9 +271,6 @@ func (s *Server) failedAnswer(first byte, body []byte) {
 	s.countError(body)
 	s.failed = true
 	s.copyBoth = false
-	if isQuery(first) && !s.ops.queryBehind() {
-		s.deallocating = nil // it was that, or is answered
-	}
 	if s.copyIn {
 		s.copyIn = false
 		if _, syncs, _ := s.ops.copyEnd(); syncs > 0 {
@@ -341,8 +338,8 @@ func (s *Server) ready(first byte, body []byte) error {
 	default:
 		s.lost = true
 	}
-	if s.ops.len() == 0 {
-		s.deallocating = nil
+	if s.deallocating != nil && !s.ops.queries() {
+		s.deallocating = nil // it has failed
 	}
 	return nil
 }

@@ -122,14 +122,14 @@ func (f *Frontend) forget(cfg *config.Config, user, database string) {
 // that.
 func (u *lookUps) get(key lookUpKey, ttl time.Duration, look func() (*lookUp, error)) (*lookUp, error) {
 	for {
-		if l, ok := u.cache.Get(key); ok && loop.Now()-l.at < ttl {
+		if l := u.fresh(key, ttl); l != nil {
 			return l, nil
 		}
 		u.mu.Lock()
 		under := u.waiting[key]
 		if under == nil {
 			// It may have been found since.
-			if l, ok := u.cache.Get(key); ok && loop.Now()-l.at < ttl {
+			if l := u.fresh(key, ttl); l != nil {
 				u.mu.Unlock()
 				return l, nil
 			}
@@ -149,6 +149,14 @@ func (u *lookUps) get(key lookUpKey, ttl time.Duration, look func() (*lookUp, er
 			return u.look(key, look)
 		}
 	}
+}
+
+// fresh is what is known and not older than ttl; nil if nothing is.
+func (u *lookUps) fresh(key lookUpKey, ttl time.Duration) *lookUp {
+	if l, ok := u.cache.Get(key); ok && loop.Now()-l.at < ttl {
+		return l
+	}
+	return nil
 }
 
 func (u *lookUps) look(key lookUpKey, look func() (*lookUp, error)) (*lookUp, error) {

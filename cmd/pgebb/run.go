@@ -99,7 +99,7 @@ func (p *pooler) start(cfg *config.Config) error {
 		return err
 	}
 	p.loops = loops
-	p.batch(cfg.General.IOURing)
+	p.batchCalls(cfg.General.IOURing)
 	if err := p.logQueries(cfg); err != nil {
 		return err
 	}
@@ -116,8 +116,8 @@ func (p *pooler) start(cfg *config.Config) error {
 	return p.frontend.Listen()
 }
 
-// batch has the loops make several system calls at once, if that is wanted and possible.
-func (p *pooler) batch(wanted bool) {
+// batchCalls has the loops make several system calls at once, if that is wanted and possible.
+func (p *pooler) batchCalls(wanted bool) {
 	if !wanted {
 		p.loops.MakeSingleCalls()
 		return

@@ -1,7 +1,7 @@
 package main
 
 // The runtime's monitor thread sleeps for 20 µs again and again while anything is under way, and with the
-// system's usual slack of 50 µs for timers it wakes up 10,000 times a second: in a pooler,
+// system's usual slack for timers, 50 µs, it wakes up as often as that says: in a pooler,
 // whose work comes in small pieces, that is 4 % of all processor time under load, and a fifth of it
 // while many clients log in. A slack of 5 ms lets the system put its wake-ups together with others. Nothing here
 // needs to be more precise: what the monitor does late is to take processors away from

@@ -150,8 +150,8 @@ func (l *Loop) readAll(from, to int) {
 	}
 }
 
-// readOn is the [Conn.pull] of what was read ahead.
-func (l *Loop) readOn(c *Conn, p []byte) (n int, dry bool) {
+// takeAhead is the [Conn.pull] of what was read ahead.
+func (l *Loop) takeAhead(c *Conn, p []byte) (n int, dry bool) {
 	if c.ahead == aheadElsewhere {
 		ch := l.early[c]
 		n = copy(p, ch.rest())
@@ -175,8 +175,8 @@ func (l *Loop) readOn(c *Conn, p []byte) (n int, dry bool) {
 	return n, dry
 }
 
-// setAside keeps what was read ahead in this round and that handlers did not take.
-func (l *Loop) setAside() {
+// keepUnread keeps what was read ahead in this round and that handlers did not take.
+func (l *Loop) keepUnread() {
 	b := &l.batch
 	for i := range b.reads[:b.n] {
 		if r := &b.reads[i]; r.c != nil {
@@ -210,6 +210,33 @@ func (l *Loop) dropEarly(c *Conn) {
 	l.addPending(-int64(cap(ch.b)))
 	l.pendingChunks--
 	l.chunks.put(ch)
+}
+
+// handOverAhead has a connection that leaves the loop take along what was read ahead, in the place
+// of what is pending, which is nothing then; takeOverAhead is for the loop that it comes to.
+func (l *Loop) handOverAhead(c *Conn) {
+	var rest []byte
+	switch c.ahead {
+	case 0:
+		return
+	case aheadElsewhere:
+		rest = l.early[c].rest()
+	default:
+		r := &l.batch.reads[c.ahead-1]
+		rest = r.b[r.off:]
+	}
+	out := &chunk{b: append([]byte(nil), rest...)}
+	l.forgetAhead(c)
+	c.out = out
+	c.flags |= flagEarly
+}
+
+func (l *Loop) takeOverAhead(c *Conn) {
+	p := c.out.rest()
+	c.out = nil
+	l.keepEarly(c, p)
+	c.flags |= flagReadable | flagMore
+	c.Resume()
 }
 
 // forgetAhead drops what was read ahead of a connection that is closed.

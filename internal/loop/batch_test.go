@@ -12,88 +12,12 @@ import (
 	"github.com/pgebb/pgebb/internal/loop"
 )
 
-// needsBatching says what a test is about that shows nothing where system calls are made one
-// by one.
-func needsBatching(t *testing.T) {
+// noteSingleCalls says that a test about calls that are made together runs where they are made one
+// by one, and what it checks holds then, too.
+func noteSingleCalls(t *testing.T) {
 	t.Helper()
 	if err := loop.Batching(); err != nil {
 		t.Logf("without io_uring this shows how it is without: %v", err)
-	}
-}
-
-// scripted is a connection whose handlers are a test's.
-type scripted struct {
-	loop.Conn
-	readable func(*scripted)
-	drained  func(*scripted)
-	broken   chan error
-	got      []byte
-}
-
-func (s *scripted) Readable() { s.readable(s) }
-func (s *scripted) Drained() {
-	if s.drained != nil {
-		s.drained(s)
-	}
-}
-func (s *scripted) Broken(err error) { s.Close(); s.broken <- err }
-
-// newScripted puts n connections on a loop that do the same.
-func newScripted(t *testing.T, l *loop.Loop, n int, readable func(*scripted)) (ours []*scripted, theirs []net.Conn) {
-	t.Helper()
-	for range n {
-		here, there := socketPair(t, "tcp")
-		_ = here.(*net.TCPConn).SetWriteBuffer(4 << 10) // so that the peer soon does not take everything
-		s := &scripted{readable: readable, broken: make(chan error, 1)}
-		if err := s.Init(here, s); err != nil {
-			t.Fatal(err)
-		}
-		l.Call(func() {
-			if err := l.Add(&s.Conn); err != nil {
-				t.Error(err)
-			}
-		})
-		ours, theirs = append(ours, s), append(theirs, there)
-	}
-	return ours, theirs
-}
-
-// inOneRound has the loop get everything that do causes in one round of events. It returns
-// when that has been dealt with.
-func inOneRound(t *testing.T, l *loop.Loop, do func()) {
-	t.Helper()
-	l.Call(do)
-	l.Call(func() {})
-	l.Call(func() {})
-}
-
-func send(t *testing.T, to net.Conn, text string) {
-	t.Helper()
-	if _, err := to.Write([]byte(text)); err != nil {
-		t.Error(err)
-	}
-}
-
-func expect(t *testing.T, from net.Conn, want string) {
-	t.Helper()
-	got := make([]byte, len(want))
-	if n, err := io.ReadFull(from, got); err != nil || string(got) != want {
-		t.Errorf("got %q, %v instead of %q", got[:n], err, want)
-	}
-}
-
-// readAll is a handler that keeps all that it reads.
-func readAll(s *scripted) {
-	b := s.Loop().Buffer()
-	n, more, err := s.Read(b)
-	if err != nil {
-		s.Close()
-		s.broken <- err
-		return
-	}
-	s.got = append(s.got, b[:n]...)
-	if more {
-		s.Resume()
 	}
 }
 
@@ -166,7 +90,7 @@ func move(t *testing.T, ours []*scripted, from, to *loop.Loop) {
 
 // TestWhatWasReadAheadWaitsForItsHandler has handlers that do not read, or only a part.
 func TestWhatWasReadAheadWaitsForItsHandler(t *testing.T) {
-	needsBatching(t)
+	noteSingleCalls(t)
 	for _, taken := range []int{0, 1, 5} {
 		for _, moves := range []bool{false, true} {
 			from, to := newLoop(t), newLoop(t)
@@ -226,6 +150,47 @@ func TestWhatWasReadAheadWaitsForItsHandler(t *testing.T) {
 	}
 }
 
+// TestAConnectionThatLeavesInItsRoundTakesAlongWhatWasReadAhead: its handler lets it go before it has
+// read anything.
+func TestAConnectionThatLeavesInItsRoundTakesAlongWhatWasReadAhead(t *testing.T) {
+	noteSingleCalls(t)
+	from, to := newLoop(t), newLoop(t)
+	left := false
+	ours, theirs := newScripted(t, from, 3, func(s *scripted) {
+		if left {
+			readAll(s)
+			return
+		}
+		if err := from.Remove(&s.Conn); err != nil {
+			t.Error(err)
+		}
+	})
+	inOneRound(t, from, func() {
+		for _, there := range theirs {
+			send(t, there, "first")
+		}
+	})
+	to.Call(func() {
+		left = true
+		for _, s := range ours {
+			if err := to.Add(&s.Conn); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	to.Call(func() {})
+	to.Call(func() {
+		for _, s := range ours {
+			if string(s.got) != "first" {
+				t.Errorf("got %q", s.got)
+			}
+		}
+	})
+	if from.Pending() != 0 || to.Pending() != 0 {
+		t.Errorf("%d and %d bytes are still counted", from.Pending(), to.Pending())
+	}
+}
+
 func TestAClosedConnectionLeavesNothingThatWasReadAhead(t *testing.T) {
 	l := newLoop(t)
 	ours, theirs := newScripted(t, l, 3, func(*scripted) {})
@@ -247,7 +212,7 @@ func TestAClosedConnectionLeavesNothingThatWasReadAhead(t *testing.T) {
 // TestAConnectionClosedByAnothersHandlerIsNotServed closes connections that were read, or are to be
 // written, in the same round.
 func TestAConnectionClosedByAnothersHandlerIsNotServed(t *testing.T) {
-	needsBatching(t)
+	noteSingleCalls(t)
 	l := newLoop(t)
 	var ours []*scripted
 	served := 0
@@ -284,7 +249,7 @@ func TestAConnectionClosedByAnothersHandlerIsNotServed(t *testing.T) {
 }
 
 func TestWhatWasWrittenComesBeforeTheEnd(t *testing.T) {
-	needsBatching(t)
+	noteSingleCalls(t)
 	for name, end := range map[string]func(*scripted){
 		"Close":    func(s *scripted) { s.Close() },
 		"EndWrite": func(s *scripted) { _ = s.EndWrite() },
@@ -340,7 +305,7 @@ func TestAskingForWhatIsPendingSendsWhatWasPutOff(t *testing.T) {
 
 // TestPendingKnowsWhatWasPutOff writes more than a socket takes, in pieces that are put off.
 func TestPendingKnowsWhatWasPutOff(t *testing.T) {
-	needsBatching(t)
+	noteSingleCalls(t)
 	l := newLoop(t)
 	piece := bytes.Repeat([]byte("0123456789abcdef"), 256)
 	written := 0
@@ -403,7 +368,7 @@ func TestPendingKnowsWhatWasPutOff(t *testing.T) {
 // TestMoreThanIsPutOffStaysInOrder writes more to a connection than is put off in a round, and more
 // than its socket takes.
 func TestMoreThanIsPutOffStaysInOrder(t *testing.T) {
-	needsBatching(t)
+	noteSingleCalls(t)
 	l := newLoop(t)
 	var pieces [][]byte
 	for i := range 100 {
@@ -436,7 +401,7 @@ func TestMoreThanIsPutOffStaysInOrder(t *testing.T) {
 }
 
 func TestAWriteThatWasPutOffAndFailsIsReported(t *testing.T) {
-	needsBatching(t)
+	noteSingleCalls(t)
 	l := newLoop(t)
 	var theirs []net.Conn
 	_, theirs = newScripted(t, l, 3, func(s *scripted) {

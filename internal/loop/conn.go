@@ -136,7 +136,7 @@ func (c *Conn) Read(p []byte) (n int, more bool, err error) {
 // pull takes what there is, as it came; dry reports that there is no more.
 func (c *Conn) pull(p []byte) (n int, dry bool, err error) {
 	if c.ahead != 0 {
-		n, dry = c.loop.Load().readOn(c, p)
+		n, dry = c.loop.Load().takeAhead(c, p)
 		return n, dry, nil
 	}
 	n, err = recv(int(c.fd), p)

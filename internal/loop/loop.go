@@ -156,11 +156,7 @@ func (l *Loop) Add(c *Conn) error {
 	l.live++
 	c.loop.Store(l)
 	if early {
-		p := c.out.rest()
-		c.out = nil
-		l.keepEarly(c, p)
-		c.flags |= flagReadable | flagMore
-		c.Resume()
+		l.takeOverAhead(c)
 	}
 	if c.tls != nil {
 		c.tls.arrive(c, l)
@@ -172,12 +168,6 @@ func (l *Loop) Add(c *Conn) error {
 // add it. It must be called on the loop's goroutine.
 func (l *Loop) Remove(c *Conn) error {
 	c.settle()
-	if c.ahead == aheadElsewhere {
-		rest := append([]byte(nil), l.early[c].rest()...)
-		l.dropEarly(c)
-		c.out = &chunk{b: rest}
-		c.flags |= flagEarly
-	}
 	l.forget(c)
 	if c.tls != nil {
 		c.tls.forget(l)
@@ -189,6 +179,7 @@ func (l *Loop) Remove(c *Conn) error {
 		l.again[i] = nil // another loop's soon
 	}
 	c.flags &^= flagQueued
+	l.handOverAhead(c)
 	c.loop.Store(nil)
 	return nil
 }
@@ -268,7 +259,7 @@ func (l *Loop) dispatch(n int) {
 			to := min(i+maxBatch, n)
 			l.readAll(i, to)
 			l.handOut(i, to)
-			l.setAside()
+			l.keepUnread()
 		}
 		l.batch.open = false
 		l.writeAll()
