@@ -272,7 +272,7 @@ func (s *Server) failedAnswer(first byte, body []byte) {
 	s.failed = true
 	s.copyBoth = false
 	if s.copyIn {
-		s.copyIn = false
+		s.copyIn, s.deallocating = false, nil // the COPY has read what was sent since
 		if _, syncs, _ := s.ops.copyEnd(); syncs > 0 {
 			s.doubt(first)
 			return
@@ -338,9 +338,7 @@ func (s *Server) ready(first byte, body []byte) error {
 	default:
 		s.lost = true
 	}
-	if s.deallocating != nil && !s.ops.queries() {
-		s.deallocating = nil // it has failed
-	}
+	s.endDeallocating()
 	return nil
 }
 

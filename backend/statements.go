@@ -371,7 +371,16 @@ func (s *Server) undefine(r record) {
 // to the end if there is none yet; it says which.
 func (s *Server) skip() (toSync bool) {
 	s.undoUntil(isSync)
+	s.endDeallocating()
 	return s.ops.len() > 0
+}
+
+// endDeallocating forgets a DEALLOCATE that has failed, or that Postgres has ignored behind an
+// error: no Query is unanswered then.
+func (s *Server) endDeallocating() {
+	if s.deallocating != nil && !s.ops.queries() {
+		s.deallocating = nil
+	}
 }
 
 // undoAll takes back everything, because the server is gone.
