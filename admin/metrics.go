@@ -21,6 +21,8 @@ type Sample struct {
 	Refused map[string]uint64 // errors that pgebb itself gave, by SQLSTATE
 	Errors  map[string]uint64 // and those that came from Postgres
 
+	QueryLogDropped uint64 // lines that were not written
+
 	Loops, LoopsUsed int
 	Memory           memory.Account
 

@@ -20,6 +20,7 @@ func ourFamilies() []Family {
 		ofAll("pgebb_logging_in", gauge, "Connections that are not logged in yet, or are the console's.", func(s *Sample) float64 { return float64(s.LoggingIn) }),
 		{Name: "pgebb_errors_total", Kind: counter, Labels: []string{"side", "sqlstate"},
 			Doc: "Errors that clients were told, by who said it, pgebb or server, and by SQLSTATE.", many: manyErrors},
+		ofAll("pgebb_query_log_dropped_total", counter, "Lines that query_log lacks, because they came faster than they could be written, or because writing failed.", func(s *Sample) float64 { return float64(s.QueryLogDropped) }),
 		ofAll("pgebb_loops", gauge, "Event loops that may run (workers).", func(s *Sample) float64 { return float64(s.Loops) }),
 		ofAll("pgebb_loops_used", gauge, "Event loops that new connections go to.", func(s *Sample) float64 { return float64(s.LoopsUsed) }),
 	}

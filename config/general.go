@@ -81,8 +81,8 @@ type General struct {
 	OpenmetricsHost                       string        `toml:"openmetrics_host" default:"0.0.0.0" status:"implemented" restart:"yes" doc:"address on which metrics are served"`
 	OpenmetricsNamespace                  string        `toml:"openmetrics_namespace" status:"implemented" restart:"yes" doc:"what is put in front of the names of PgDog's metrics, as pgdog_; those of pgebb begin with pgebb_ in any case"`
 	StatsPeriod                           time.Duration `toml:"stats_period" default:"15000" unit:"ms" min:"1" status:"implemented" doc:"time over which averages are taken, at least a second"`
-	QueryLog                              string        `toml:"query_log" status:"refused" planned:"yes" doc:"file to which every statement is written"`
-	QueryLogStdout                        bool          `toml:"query_log_stdout" default:"false" status:"refused" planned:"yes" doc:"write every statement to standard output"`
+	QueryLog                              string        `toml:"query_log" status:"implemented" doc:"file to which the text of every statement is written, with who sent it; a reload opens it anew"`
+	QueryLogStdout                        bool          `toml:"query_log_stdout" default:"false" status:"implemented" doc:"write the same to standard output"`
 	LogFormat                             string        `toml:"log_format" default:"text" values:"text|json|json_flattened" status:"implemented" restart:"yes" doc:"how log lines look; json_flattened is the same as json"`
 	LogLevel                              string        `toml:"log_level" default:"info" status:"implemented" restart:"yes" env:"RUST_LOG" doc:"least severity that is logged: trace, debug, info, warn, error or off; of a list of filters the one without a module counts"`
 	LogConnections                        bool          `toml:"log_connections" default:"true" status:"implemented" doc:"log each client that has logged in"`

@@ -66,6 +66,8 @@ type Client struct {
 
 	id     uint64
 	key    uint32  // the process id that it was told, for cancel requests
+	logged uint16  // messages of the input that begin before this index are in the query log
+	fresh  bool    // its last unnamed Parse is, and was not bound yet
 	keyed  *Client // the next with a key of the same bucket; guarded by keys.mu
 	totals totals
 
@@ -220,6 +222,7 @@ func (c *Client) notRead() {
 // call only.
 func (c *Client) take(b []byte) {
 	used, failure := c.consume(b)
+	c.notedUpTo(used)
 	if c.state == stateGone {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/memory"
+	"github.com/pgebb/pgebb/internal/querylog"
 	"github.com/pgebb/pgebb/pool"
 )
 
@@ -61,6 +62,7 @@ type Options struct {
 	Classifier Classifier
 	Judge      Judge // nil if no statement is to be judged
 	Log        *slog.Logger
+	Queries    *querylog.Log
 	Budget     *memory.Budget // nil without a limit on memory
 }
 
@@ -72,6 +74,7 @@ type Frontend struct {
 	classifier Classifier     // constant
 	verdicts   Judge          // constant
 	log        *slog.Logger   // constant
+	queries    *querylog.Log  // constant
 	keys       *keys
 	auth       *Authenticator
 	found      learnedUsers
@@ -109,7 +112,7 @@ type Frontend struct {
 // New makes a Frontend; it accepts nobody before Listen.
 func New(cfg *config.Config, o Options) *Frontend {
 	f := &Frontend{
-		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, verdicts: o.Judge, log: o.Log,
+		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, verdicts: o.Judge, log: o.Log, queries: o.Queries,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
 		unread: make([]unread, len(o.Loops.Loops())), budget: o.Budget,

@@ -21,6 +21,7 @@ import (
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/leak"
 	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/querylog"
 	"github.com/pgebb/pgebb/internal/wire"
 	"github.com/pgebb/pgebb/pool"
 )
@@ -64,7 +65,7 @@ func newFrontend(t testing.TB, dir string, log io.Writer) *Frontend {
 	cfg.General.Port, cfg.General.UnixSocketDir = 0, dir
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	registry := pool.NewRegistry(loops, cfg, TCPOptions(cfg), logger)
-	f := New(cfg, Options{Loops: loops, Registry: registry, Log: logger})
+	f := New(cfg, Options{Loops: loops, Registry: registry, Log: logger, Queries: querylog.New(io.Discard, logger)})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

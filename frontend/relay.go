@@ -30,6 +30,7 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 		if !whole && (size < streamedFrom || len(body) == 0 || c.awaited(typ, size)) {
 			break
 		}
+		c.note(b, i)
 		if typ == wire.Terminate {
 			if !o.flush(i) {
 				return o.first, nil
@@ -226,7 +227,9 @@ func (c *Client) rejectHeld(e *Error) {
 	c.state = stateIdle
 	typ, size := wire.Header(b)
 	c.reject(typ, e)
-	if rest := c.skipMessage(b, 0, size); rest < len(b) {
+	rest := c.skipMessage(b, 0, size)
+	c.notedUpTo(rest)
+	if rest < len(b) {
 		c.hold(append([]byte(nil), b[rest:]...))
 	}
 	c.proceed()

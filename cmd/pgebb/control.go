@@ -53,6 +53,10 @@ func (p *pooler) Reload() (notices []string, err error) {
 		p.log.Warn("what was SET on the console no longer holds", "keys", set)
 		notices = append(notices, "what was SET no longer holds: "+strings.Join(set, ", "))
 	}
+	if err := p.logQueries(cfg); err != nil {
+		p.log.Error("the query log goes on where it was", "error", err)
+		notices = append(notices, "the query log goes on where it was: "+err.Error())
+	}
 	p.apply(cfg)
 	p.log.Info("configuration reloaded", "pools", len(cfg.Pools()), "new", len(change.New), "changed", len(change.Changed), "gone", len(change.Gone))
 	return notices, nil
@@ -63,6 +67,18 @@ func (p *pooler) apply(cfg *config.Config) {
 	p.cfg.Store(cfg)
 	p.frontend.Update(cfg)
 	p.judge.SetLimits(judgeLimits(cfg, p.budget))
+}
+
+// logQueries has the query log go where a configuration says.
+func (p *pooler) logQueries(cfg *config.Config) error {
+	return p.queries.Configure(cfg.General.QueryLog, cfg.General.QueryLogStdout)
+}
+
+// endQueryLog writes what waits in it.
+func (p *pooler) endQueryLog() {
+	if err := p.queries.Close(); err != nil {
+		p.log.Warn("lines of the query log are lost", "error", err)
+	}
 }
 
 // Set implements [admin.Control].
@@ -80,6 +96,9 @@ func (p *pooler) change(what, key string, f func(*config.Config) (*config.Config
 	defer p.reloading.Unlock()
 	cfg, err := f(p.cfg.Load())
 	if err != nil {
+		return err
+	}
+	if err := p.logQueries(cfg); err != nil {
 		return err
 	}
 	p.apply(cfg)

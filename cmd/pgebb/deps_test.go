@@ -19,19 +19,20 @@ const module = "github.com/pgebb/pgebb"
 // imports says which packages of this module a package may import. Imports go one way:
 // from what faces clients, over what faces servers, to the leaves.
 var imports = map[string][]string{
-	"internal/memory":  nil,
-	"internal/wire":    nil,
-	"internal/scram":   nil,
-	"internal/verdict": nil,
-	"internal/loop":    {"internal/memory"},
-	"config":           nil,
-	"cache":            {"internal/memory"},
-	"parser":           {"cache", "internal/memory", "internal/verdict"},
-	"backend":          {"cache", "config", "internal/loop", "internal/memory", "internal/scram", "internal/verdict", "internal/wire"},
-	"pool":             {"backend", "cache", "config", "internal/loop", "internal/memory", "internal/verdict"},
-	"frontend":         {"backend", "cache", "config", "internal/loop", "internal/memory", "internal/scram", "internal/verdict", "internal/wire", "pool"},
-	"admin":            {"config", "internal/memory"},
-	"cmd/pgebb":        {"admin", "backend", "cache", "config", "frontend", "internal/loop", "internal/memory", "internal/scram", "internal/verdict", "internal/wire", "parser", "pool"},
+	"internal/memory":   nil,
+	"internal/wire":     nil,
+	"internal/scram":    nil,
+	"internal/verdict":  nil,
+	"internal/loop":     {"internal/memory"},
+	"internal/querylog": {"internal/memory"},
+	"config":            nil,
+	"cache":             {"internal/memory"},
+	"parser":            {"cache", "internal/memory", "internal/verdict"},
+	"backend":           {"cache", "config", "internal/loop", "internal/memory", "internal/scram", "internal/verdict", "internal/wire"},
+	"pool":              {"backend", "cache", "config", "internal/loop", "internal/memory", "internal/verdict"},
+	"frontend":          {"backend", "cache", "config", "internal/loop", "internal/memory", "internal/querylog", "internal/scram", "internal/verdict", "internal/wire", "pool"},
+	"admin":             {"config", "internal/memory"},
+	"cmd/pgebb":         {"admin", "backend", "cache", "config", "frontend", "internal/loop", "internal/memory", "internal/querylog", "internal/scram", "internal/verdict", "internal/wire", "parser", "pool"},
 }
 
 // tools are what serves the tests, the benchmark and the demo. They may import anything;

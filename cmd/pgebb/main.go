@@ -81,7 +81,7 @@ func command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case "hash":
 		return hash(stdin, stdout, stderr)
 	default:
-		return run(line.src, stderr)
+		return run(line.src, stdout, stderr)
 	}
 }
 

@@ -25,6 +25,7 @@ func (p *pooler) registerHolders() {
 	p.ledger.Register(memory.Holder{Memory: p.frontend.Memory, Verify: p.frontend.VerifyMemory})
 	p.ledger.Register(memory.Holder{Memory: p.console.Memory})
 	p.ledger.Register(memory.Holder{Memory: p.queryCacheMemory})
+	p.ledger.Register(memory.Holder{Memory: p.queries.Memory})
 }
 
 // verify runs until ctx ends.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/frontend"
 	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/querylog"
 	"github.com/pgebb/pgebb/parser"
 )
 
@@ -40,7 +42,8 @@ func started(t *testing.T) *pooler {
 		t.Fatal(err)
 	}
 	cfg.General.Port = 0
-	p := &pooler{src: src, log: slog.New(slog.DiscardHandler)}
+	log := slog.New(slog.DiscardHandler)
+	p := &pooler{src: src, log: log, queries: querylog.New(io.Discard, log)}
 	if err := p.start(cfg); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func (p *pooler) Sample() (admin.Sample, error) {
 		CacheLimit: cfg.General.QueryCacheLimit,
 		Cache:      admin.CacheSample{Hits: cached.Hits, Misses: cached.Misses, Entries: cached.Entries, Bytes: p.judge.Bytes(), ParseTime: judged.Taken},
 		Refused:    p.frontend.Errors(), Errors: p.registry.Errors(),
-		Loops: len(p.loops.Loops()), LoopsUsed: p.loops.Used(), Memory: account, Version: version(), GoVersion: runtime.Version(),
+		QueryLogDropped: p.queries.Dropped(), Loops: len(p.loops.Loops()), LoopsUsed: p.loops.Used(), Memory: account, Version: version(), GoVersion: runtime.Version(),
 	}
 	counters := p.registry.AllCounters()
 	rows, locked := p.poolRows(counters, nil)

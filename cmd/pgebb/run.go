@@ -20,6 +20,7 @@ import (
 	"github.com/pgebb/pgebb/frontend"
 	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/memory"
+	"github.com/pgebb/pgebb/internal/querylog"
 	"github.com/pgebb/pgebb/parser"
 	"github.com/pgebb/pgebb/pool"
 )
@@ -33,6 +34,7 @@ type pooler struct {
 	registry   *pool.Registry
 	judge      *parser.Judge
 	frontend   *frontend.Frontend
+	queries    *querylog.Log
 	console    *admin.Console
 	ledger     memory.Ledger
 	accountant *memory.Accountant
@@ -49,7 +51,7 @@ type pooler struct {
 }
 
 // run accepts clients until a signal or the console ends it.
-func run(src config.Source, stderr io.Writer) int {
+func run(src config.Source, stdout, stderr io.Writer) int {
 	cfg, problems := config.Load(src)
 	if err := problems.Err(); err != nil {
 		fmt.Fprintln(stderr, "pgebb:", err)
@@ -63,7 +65,10 @@ func run(src config.Source, stderr io.Writer) int {
 	memory.LimitArenas(mallocArenas)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	p := &pooler{src: src, log: log, shutdown: make(chan admin.Shutdown, 1), started: time.Now(), instance: instance()}
+	p := &pooler{
+		src: src, log: log, shutdown: make(chan admin.Shutdown, 1), started: time.Now(), instance: instance(),
+		queries: querylog.New(stdout, log),
+	}
 	if err := p.start(cfg); err != nil {
 		log.Error("pgebb cannot start", "error", err)
 		return exitFailed
@@ -76,7 +81,7 @@ func run(src config.Source, stderr io.Writer) int {
 	if os.Getenv(verifyVariable) == "all" {
 		background.Go(func() { p.verify(ctx) })
 	}
-	defer func() { stop(); background.Wait() }()
+	defer func() { stop(); background.Wait(); p.endQueryLog() }()
 	return p.serve(signals)
 }
 
@@ -94,11 +99,14 @@ func (p *pooler) start(cfg *config.Config) error {
 		return err
 	}
 	p.loops = loops
+	if err := p.logQueries(cfg); err != nil {
+		return err
+	}
 	loops.SetBudget(p.budget)
 	p.registry = pool.NewRegistry(loops, cfg, frontend.TCPOptions(cfg), p.log)
 	p.console, p.judge = p.newConsole(), p.newJudge(cfg)
 	p.frontend = frontend.New(cfg, frontend.Options{
-		Loops: loops, Registry: p.registry, Classifier: classifier{}, Judge: p.judge, Log: p.log, Console: operators{p}, Budget: p.budget,
+		Loops: loops, Registry: p.registry, Classifier: classifier{}, Judge: p.judge, Log: p.log, Console: operators{p}, Budget: p.budget, Queries: p.queries,
 	})
 	p.registerHolders()
 	if err := p.listenHTTP(cfg); err != nil {
