@@ -225,6 +225,8 @@ func TestWhatIsNotUnderstoodIsAnErrorWithASuggestion(t *testing.T) {
 		{dog, "BAN x", "BAN takes the id of a pool, or nothing for all", "SHOW POOLS has the ids of pools."},
 		{dog, "MAINTENANCE", "MAINTENANCE is ON or OFF, for all databases or for one", ""},
 		{dog, "SET query_timeout", "SET takes a key and a value: SET query_timeout TO 5000", ""},
+		{dog, "KILL_CLIENT", "the id of the client is missing: KILL_CLIENT 42", "SHOW CLIENTS has the ids of clients."},
+		{dog, "KILL_CLIENT 1 2", "KILL_CLIENT takes the id of one client", ""},
 		{dog, "KILL_CLIENT x", `"x" is no id of a client`, ""},
 	} {
 		want := fmt.Sprintf("ERROR 08P01 syntax error in admin command: %s. %s", test.message, test.tip)

@@ -185,8 +185,11 @@ func maintain(r *request) ([][]*string, error) {
 }
 
 func killClient(r *request) ([][]*string, error) {
-	if len(r.args) != 1 {
-		return nil, syntaxError("", "KILL_CLIENT takes the id of a client")
+	if len(r.args) == 0 {
+		return nil, syntaxError("SHOW CLIENTS has the ids of clients.", "the id of the client is missing: KILL_CLIENT 42")
+	}
+	if len(r.args) > 1 {
+		return nil, syntaxError("", "KILL_CLIENT takes the id of one client")
 	}
 	id, err := strconv.ParseUint(r.args[0].text, 10, 64)
 	if err != nil {

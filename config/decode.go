@@ -16,6 +16,8 @@ type decoder struct {
 
 	origins map[string]string // where the value of a key comes from, by table and key; the default if it is not there
 
+	secrets []string // files that have some, each once
+
 	verify           TLSVerify  // of [general], once that is read
 	broken           bool       // a file could not be read, so much may be missing
 	databases, users []rawTable // what those of the configuration were made of
@@ -100,6 +102,9 @@ func (d *decoder) fromFile(kind table, raw rawTable, v reflect.Value, keys []key
 		}
 		given[k.name] = true
 		d.comesFrom(kind, k, at.String())
+		if k.secret && raw.values[name] != "" && !slices.Contains(d.secrets, raw.file) {
+			d.secrets = append(d.secrets, raw.file)
+		}
 		value, field := raw.values[name], v.Field(k.index)
 		if err := setValue(field, value, k); err != nil {
 			s, _ := value.(string)

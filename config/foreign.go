@@ -17,11 +17,6 @@ type replicationTable struct {
 	PgDumpPath string `toml:"pg_dump_path" default:"pg_dump" status:"ignored" doc:"program that resharding copies the schema with"`
 }
 
-type replicaLagTable struct {
-	CheckInterval time.Duration `toml:"check_interval" default:"1000" unit:"ms" status:"ignored" planned:"yes" doc:"how often replicas are asked how far they are behind"`
-	MaxAge        time.Duration `toml:"max_age" default:"25" unit:"ms" status:"ignored" planned:"yes" doc:"how far behind they may be"`
-}
-
 type otelTable struct {
 	Endpoint      string            `toml:"endpoint" env:"-" status:"ignored" planned:"yes" doc:"where metrics are sent"`
 	Namespace     string            `toml:"namespace" default:"pgdog" env:"-" status:"ignored" planned:"yes" doc:"what the names of metrics start with"`

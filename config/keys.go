@@ -135,7 +135,7 @@ var tables = []table{
 	{name: "memory", file: configFile, typ: reflect.TypeFor[Memory](), doc: "the memory of the process"},
 	{name: "users", file: usersFile, typ: reflect.TypeFor[User](), list: true, doc: "one for each user that clients log in as"},
 	{name: "query_parsers", file: configFile, typ: reflect.TypeFor[QueryParser](), list: true, doc: "query_parser by database"},
-	{name: "replica_lag", file: configFile, typ: reflect.TypeFor[replicaLagTable](), foreign: true, tolerant: true, doc: "how far replicas may be behind"},
+	{name: "replica_lag", file: configFile, typ: reflect.TypeFor[ReplicaLag](), tolerant: true, doc: "how far replicas may be behind; without this table it is only ban_replica_lag that limits that"},
 	{name: "otel", file: configFile, typ: reflect.TypeFor[otelTable](), foreign: true, doc: "sending of metrics by OTLP"},
 	{name: "replication", file: configFile, typ: reflect.TypeFor[replicationTable](), foreign: true, tolerant: true, doc: "resharding"},
 	{name: "rewrite", file: configFile, typ: reflect.TypeFor[rewriteTable](), foreign: true, doc: "rewriting of statements for shards"},

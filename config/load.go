@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/rand"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -38,6 +39,7 @@ func (d *decoder) config(main, users rawTable, databaseURLs []string) *Config {
 	memory := d.one(main, "memory")
 	d.fill(tableNamed("memory"), memory, &c.Memory)
 	d.checkMemory(c, memory)
+	d.replicaLag(c, main)
 	d.admin(c, main, users)
 	if urls := d.databaseURLs(databaseURLs); len(urls) > 0 {
 		d.fromURLs(c, urls)
@@ -46,6 +48,7 @@ func (d *decoder) config(main, users rawTable, databaseURLs []string) *Config {
 	}
 	d.queryParsers(c, main)
 	d.mirroring()
+	d.checkFiles()
 	c.origins = d.origins
 	c.index()
 	if !d.broken {
@@ -130,6 +133,29 @@ func (d *decoder) lists(c *Config, main, users rawTable) {
 	}
 	for i, raw := range d.users {
 		d.fill(tableNamed("users"), raw, &c.Users[i])
+	}
+}
+
+// replicaLag reads [replica_lag]. As to PgDog, an interval alone says nothing.
+func (d *decoder) replicaLag(c *Config, main rawTable) {
+	raw := d.one(main, "replica_lag")
+	if raw.values == nil {
+		return
+	}
+	c.ReplicaLag = &ReplicaLag{}
+	d.fill(tableNamed("replica_lag"), raw, c.ReplicaLag)
+	_, interval := raw.values["check_interval"]
+	if _, age := raw.values["max_age"]; interval && !age {
+		d.problem(raw.placeOf("check_interval"), "replica_lag.max_age", "", "the key is missing, and check_interval is of no use without it")
+	}
+}
+
+// checkFiles looks who can read the files that have passwords.
+func (d *decoder) checkFiles() {
+	for _, path := range d.secrets {
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o004 != 0 {
+			d.warn(place{file: path}, "", "everybody on this machine can read the file, and it has passwords: chmod o-r")
+		}
 	}
 }
 

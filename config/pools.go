@@ -205,7 +205,7 @@ func (c *Config) effective(u *User, db *Database) Pool {
 		CheckoutTimeout: g.CheckoutTimeout, RollbackTimeout: g.RollbackTimeout, QueryTimeout: g.QueryTimeout,
 		ClientIdleTimeout: g.ClientIdleTimeout, ClientIdleInTransactionTimeout: g.ClientIdleInTransactionTimeout,
 		Recovery: g.ConnectionRecovery, ClientRecovery: g.ClientConnectionRecovery,
-		Health: g.health(),
+		Health: c.health(),
 		Parser: c.parserMode(db.Name),
 	}
 	if db.DatabaseName != "" {

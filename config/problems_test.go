@@ -113,6 +113,7 @@ func TestRefusals(t *testing.T) {
 		{"[general]\npub_sub_channel_size = 5", "", "pgdog.toml:2: general.pub_sub_channel_size: this is not implemented yet, and to ignore it would mislead: remove it or set it to 0"},
 		{"[general]\ntwo_phase_commit = true", "", "pgdog.toml:2: general.two_phase_commit: this is not supported, and to ignore it would mislead: remove it or set it to false"},
 		{"[general]\ntwo_phase_commit_auto = true", "", "pgdog.toml:2: general.two_phase_commit_auto: this is not supported, and to ignore it would mislead: remove it"},
+		{"[replica_lag]\ncheck_interval = 5", "", "pgdog.toml:2: replica_lag.max_age: the key is missing, and check_interval is of no use without it"},
 		{"[memory]\nlimit = 5", "", "pgdog.toml:2: memory.limit: 5 bytes are too few to work with: it must be at least 33554432; 0 is no limit"},
 		{"[rewrite]\nenabled = true", "", "pgdog.toml:2: rewrite.enabled: this is not supported, and to ignore it would mislead: remove it or set it to false"},
 		{oneDatabase + "shard = 1", "", "pgdog.toml:4: databases.shard: this is not supported, and to ignore it would mislead: remove it or set it to 0"},

@@ -23,10 +23,15 @@ type Health struct {
 	MaxLagBytes  uint64        // the same, in bytes of WAL
 }
 
-func (g *General) health() Health {
+func (c *Config) health() Health {
+	g := &c.General
+	maxLag := g.BanReplicaLag
+	if c.ReplicaLag != nil {
+		maxLag = min(maxLag, c.ReplicaLag.MaxAge)
+	}
 	return Health{
 		g.HealthcheckInterval, g.HealthcheckTimeout, g.IdleHealthcheckInterval, g.IdleHealthcheckDelay,
-		g.BanTimeout, g.BanReplicaLag, uint64(g.BanReplicaLagBytes),
+		g.BanTimeout, maxLag, uint64(g.BanReplicaLagBytes),
 	}
 }
 

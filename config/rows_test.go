@@ -101,6 +101,7 @@ func TestSetRefusesWhatItCannotDo(t *testing.T) {
 	for _, test := range []struct{ key, value, want string }{
 		{"idle_timout", "1", `there is no key "idle_timout" in [general]; did you mean "idle_timeout"?`},
 		{"port", "1", "port changes at a restart only"},
+		{"query_log", "/tmp/x", "query_log names a file, and who is on the console is not to choose what is written: change it in pgdog.toml and RELOAD"},
 		{"tls_certificate", "x", "tls_certificate names a file, which is read with the configuration: change it there and RELOAD"},
 		{"tls_client_required", "true", "tls_client_required: without tls_certificate nobody could connect"},
 		{"dry_run", "true", "dry_run is not supported, so to set it would do nothing"},

@@ -100,6 +100,8 @@ func settable(name string) (key, error) {
 		return key{}, fmt.Errorf("there is no key %q in [general]%s", name, didYouMean(name, names))
 	case k.status != implemented:
 		return key{}, fmt.Errorf("%s is not supported, so to set it would do nothing", k.name)
+	case k.name == "query_log":
+		return key{}, fmt.Errorf("%s names a file, and who is on the console is not to choose what is written: change it in pgdog.toml and RELOAD", k.name)
 	case slices.Contains(fromFiles, k.name):
 		return key{}, fmt.Errorf("%s names a file, which is read with the configuration: change it there and RELOAD", k.name)
 	case k.restart:

@@ -11,6 +11,7 @@ type Config struct {
 	TCP       TCP
 	Memory    Memory
 
+	ReplicaLag   *ReplicaLag // nil if the table is not there
 	QueryParsers []QueryParser
 
 	ClientTLS ClientTLS // of the files that General names
@@ -127,6 +128,13 @@ type Memory struct {
 	TrimThreshold        int           `toml:"trim_threshold" default:"262144" unit:"bytes" status:"implemented" own:"yes" restart:"yes" doc:"how many bytes must be free before they are given back to the system, and at least a sixteenth of what is held"`
 	TrimInterval         time.Duration `toml:"trim_interval" default:"5000" unit:"ms" min:"1" status:"implemented" own:"yes" restart:"yes" doc:"least time between two times that memory is given back"`
 	TransparentHugePages bool          `toml:"transparent_huge_pages" default:"false" status:"implemented" own:"yes" restart:"yes" doc:"let the system use huge pages for the process; they save a little time and can keep a lot of memory"`
+}
+
+// ReplicaLag is the [replica_lag] table. It limits how far replicas may be behind, beside
+// ban_replica_lag; that it is there turns it on.
+type ReplicaLag struct {
+	CheckInterval time.Duration `toml:"check_interval" default:"1000" unit:"ms" status:"implemented" doc:"how often hosts are asked for their position in the WAL, from the start on, whatever lsn_check_delay is; lsn_check_interval holds where it is shorter"`
+	MaxAge        time.Duration `toml:"max_age" default:"25" unit:"ms" status:"implemented" doc:"a replica that is so far behind gets no reads until it has caught up; ban_replica_lag holds where it is shorter. A lag that is shorter than check_interval can go unnoticed"`
 }
 
 // QueryParser is one of [[query_parsers]]: query_parser of one database.

@@ -1,6 +1,51 @@
 package config
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestFilesWithPasswordsThatEverybodyCanRead(t *testing.T) {
+	const warning = "everybody on this machine can read the file, and it has passwords"
+	for _, test := range []struct {
+		name, config, users       string
+		configMode, usersMode     os.FileMode
+		configWarned, usersWarned bool
+	}{
+		{"nobody else can", oneDatabase + "password = 'x'\n", oneUser, 0o600, 0o640, false, false},
+		{"users", oneDatabase, oneUser, 0o644, 0o644, false, true},
+		{"databases", oneDatabase + "password = 'x'\n", oneUser, 0o644, 0o600, true, false},
+		{"the console", "[admin]\npassword = 'x'\n" + oneDatabase, "", 0o604, 0o644, true, false},
+		{"no password", "[admin]\npassword = ''\n" + oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\n", 0o644, 0o644, false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			src := Source{ConfigPath: filepath.Join(dir, "pgdog.toml"), UsersPath: filepath.Join(dir, "users.toml")}
+			write := func(path, text string, mode os.FileMode) {
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chmod(path, mode); err != nil { // the umask has no say
+					t.Fatal(err)
+				}
+			}
+			write(src.ConfigPath, test.config, test.configMode)
+			write(src.UsersPath, test.users, test.usersMode)
+			_, problems := Load(src)
+			warned := map[string]bool{}
+			for _, p := range problems {
+				if strings.Contains(p.Message, warning) && p.Warning {
+					warned[p.File] = true
+				}
+			}
+			if warned[src.ConfigPath] != test.configWarned || warned[src.UsersPath] != test.usersWarned {
+				t.Errorf("the warnings are %v", problems)
+			}
+		})
+	}
+}
 
 func TestWarnings(t *testing.T) {
 	const scram = "SCRAM-SHA-256$4096:AAECAwQFBgcICQoLDA0ODw==$lzjimAPnIeov+dqCs/uVy1700PwQevRa8t3m881dxCs=:yv7pdPM+u1PvNMRconP/GOPtNqM0oq6Hw363MOCm1s8="
@@ -21,7 +66,8 @@ dry_run = true
 pg_dump_path = "/bin/pg_dump"
 pg_dmp_path = 1
 [replica_lag]
-check_interval = 1000
+max_age = 1000
+max_aeg = 1000
 [otel]
 endpoint = "http://x"
 headers = {a = "b"}
@@ -31,7 +77,8 @@ level = "off"
 `, oneUser, `
 			warning: pgdog.toml:6: replication.pg_dump_path: this is not supported and is ignored
 			warning: pgdog.toml:7: replication.pg_dmp_path: unknown key; did you mean "pg_dump_path"?
-			warning: pgdog.toml:11: otel.endpoint: this is not implemented yet and is ignored`},
+			warning: pgdog.toml:10: replica_lag.max_aeg: unknown key; did you mean "max_age"?
+			warning: pgdog.toml:12: otel.endpoint: this is not implemented yet and is ignored`},
 		{"replicas beside a primary", "[[databases]]\nname = 'app'\nhost = 'r'\nrole = 'replica'\n" + oneDatabase, oneUser, ""},
 		{"replicas only", "[[databases]]\nname = 'app'\nhost = 'r'\nrole = 'replica'\n[[databases]]\nname = 'app'\nhost = 's'\nrole = 'replica'\n", oneUser, `
 			warning: pgdog.toml:1: databases.role: database "app" has replicas only, where no statement can write`},

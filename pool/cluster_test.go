@@ -68,7 +68,7 @@ func newFleet(t *testing.T, general string, roles ...string) *fleet {
 
 // config is the configuration for the roles that the fleet has.
 func (f *fleet) config() *config.Config {
-	text := "[general]\n" + f.general + "\n"
+	text := "[general]\n" + f.general + "\n" // and what other tables there are
 	for i, role := range f.roles {
 		role, more, _ := strings.Cut(role, "\n")
 		text += fmt.Sprintf("[[databases]]\nname = \"d\"\nhost = \"127.0.0.1\"\nport = %d\nrole = %q\n%s\n", f.fakes[i].Port(), role, more)

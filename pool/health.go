@@ -227,11 +227,15 @@ func (r *Registry) intervalLocked(h *host, now time.Duration) time.Duration {
 		return config.Off
 	}
 	g := r.general
-	interval := min(max(g.LSNCheckInterval, shortestPeriod), longestPeriod)
+	interval := g.LSNCheckInterval
+	if r.lag != nil {
+		interval = min(interval, r.lag.CheckInterval)
+	}
+	interval = min(max(interval, shortestPeriod), longestPeriod)
 	switch primary := h.pools[0].cluster.members.Load().primary; {
 	case h.auto && (primary == nil || primary.down.Load()):
 		return min(interval, failoverPeriod)
-	case !h.auto && (g.LSNCheckDelay == config.Off || now < r.started+g.LSNCheckDelay):
+	case !h.auto && r.lag == nil && (g.LSNCheckDelay == config.Off || now < r.started+g.LSNCheckDelay):
 		return config.Off
 	}
 	return interval

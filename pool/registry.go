@@ -56,7 +56,8 @@ type Registry struct {
 	hosts    map[hostKey]*host
 	keys     map[login]*backend.Keys // from logins of clients, where no password is configured
 	general  *config.General
-	holds    map[Scope]hold // for pools to come; guarded by mu
+	lag      *config.ReplicaLag // nil if it is not configured; guarded by mu
+	holds    map[Scope]hold     // for pools to come; guarded by mu
 }
 
 // NewRegistry starts the pools of a configuration, and one goroutine that looks
@@ -112,7 +113,7 @@ func (r *Registry) Update(cfg *config.Config) {
 	r.tls.Store(backend.NewTLS(cfg.ServerTLS))
 	r.mu.Lock()
 	old := r.pools
-	r.pools, r.general = make(map[key]*Pool), &cfg.General
+	r.pools, r.general, r.lag = make(map[key]*Pool), &cfg.General, cfg.ReplicaLag
 	byLogin := make(map[login][]*Pool)
 	for _, h := range r.hosts {
 		h.pools = nil

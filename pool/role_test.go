@@ -89,9 +89,15 @@ func TestWhoWritesWaitsWhileThereIsNoPrimary(t *testing.T) {
 }
 
 func TestAReplicaThatIsBehindIsBannedUntilItHasCaughtUp(t *testing.T) {
-	for name, limit := range map[string]string{"time": "ban_replica_lag = 50", "bytes": "ban_replica_lag_bytes = 1000"} {
+	const often = "lsn_check_delay = 0\nlsn_check_interval = 10\n"
+	for name, limit := range map[string]string{
+		"time": often + "ban_replica_lag = 50", "bytes": often + "ban_replica_lag_bytes = 1000",
+		"replica_lag":           "[replica_lag]\ncheck_interval = 10\nmax_age = 50", // is enough by itself
+		"the shorter one":       often + "ban_replica_lag = 86400000\n[replica_lag]\ncheck_interval = 86400000\nmax_age = 50",
+		"the shorter other one": "ban_replica_lag = 50\n[replica_lag]\ncheck_interval = 10\nmax_age = 86400000",
+	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFleet(t, "lsn_check_delay = 0\nlsn_check_interval = 10\n"+limit, "primary", "replica")
+			f := newFleet(t, limit, "primary", "replica")
 			replica := f.pools()[1]
 			f.fakes[0].Be(false, 1, "1/0")
 			f.fakes[1].Be(true, 0, "0/FFFFFF00")
