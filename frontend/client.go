@@ -61,6 +61,7 @@ type Client struct {
 	left     int               // bytes still to come of a message that is streamed past
 
 	prepared *statements // nil if it has no prepared statements
+	listens  *listens    // nil if it has never wanted to listen
 
 	collected []byte // the start of a Parse that is read as a whole; nil if none is; changed by collecting
 
@@ -328,6 +329,7 @@ func (c *Client) Drained() {
 	if c.server != nil {
 		c.server.Resume()
 	}
+	c.hear()
 	c.Resume()
 }
 
@@ -390,6 +392,7 @@ func (c *Client) gone(reason error) {
 	c.hold(nil)
 	c.collecting(nil)
 	c.UndefineAll()
+	c.leaveListeners()
 	l := c.Loop()
 	c.f.held[l.ID()].leave(c)
 	c.Close()

@@ -51,7 +51,7 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 				continue
 			}
 		}
-		if c.roams && c.leaves(typ, b[i:]) || c.server.Overfull() {
+		if c.roams && c.leaves(typ, b[i:]) || c.server.Overfull() || c.server.Following() {
 			return c.holdBack(&o, i), nil
 		}
 		if names(typ) {
@@ -109,14 +109,18 @@ func (c *Client) passOn(o *output, i int) (used int) {
 	return i
 }
 
-// holdBack passes on as passOn does, where the client is not to be read on. If that is because
-// too much is unanswered, it has Postgres give the answers that it keeps.
+// holdBack passes on as passOn does, where the client is not to be read on before it is
+// answered. If that is because too much is unanswered, it has Postgres give the answers that it keeps.
 func (c *Client) holdBack(o *output, i int) (used int) {
 	s := c.server
 	used = c.passOn(o, i)
-	if c.server == s && s.Overfull() {
+	switch {
+	case c.server != s:
+	case s.Overfull():
 		c.stalled = true
 		s.Urge()
+	case s.Following():
+		c.stalled = true
 	}
 	return used
 }
