@@ -18,6 +18,9 @@ const maxHeard = 64 << 10
 // ListenerBuffer is the size in bytes of a Listener's read buffer.
 const ListenerBuffer = 4 << 10
 
+// Notification is what a NotificationResponse says.
+type Notification = wire.Notification
+
 // Listener is a connection to Postgres that does nothing but to listen, with plain blocking
 // calls. One goroutine may call Read while another sends.
 type Listener struct {

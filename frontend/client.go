@@ -65,10 +65,11 @@ type Client struct {
 
 	collected []byte // the start of a Parse that is read as a whole; nil if none is; changed by collecting
 
-	id     uint64
-	key    uint32  // the process id that it was told, for cancel requests
-	keyed  *Client // the next with a key of the same bucket; guarded by keys.mu
-	totals totals
+	id      uint64
+	key     uint32  // the process id that it was told, for cancel requests
+	queries uint32  // of the server when last looked at; only differences matter
+	keyed   *Client // the next with a key of the same bucket; guarded by keys.mu
+	totals  totals
 
 	state    state
 	role     pool.Access // what the client itself asks for; pool.Any if nothing
@@ -87,9 +88,8 @@ type Client struct {
 	unread   bool        // it is not read because there is too little memory, see short
 	retries  uint8
 
-	mark    time.Duration // when the present state of the transaction began
-	began   time.Duration // when the transaction began
-	queries uint64        // of the server when last looked at
+	mark  time.Duration // when the present state of the transaction began
+	began time.Duration // when the transaction began
 }
 
 // totals are what SHOW CLIENTS tells of a client. Times in nanoseconds.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/config"
-	"github.com/pgebb/pgebb/internal/wire"
 )
 
 // ErrPubSubEnded says that a cluster is no longer in the configuration, or that pgebb is
@@ -231,7 +230,7 @@ func (h *PubSub) dropLocked(s *Subscriber, c *channel) {
 }
 
 // heard takes a notification in. It runs in the goroutine that reads.
-func (h *PubSub) heard(n wire.Notification, message []byte) {
+func (h *PubSub) heard(n backend.Notification, message []byte) {
 	if string(n.Channel) == h.marks {
 		h.marked(string(n.Payload))
 		return

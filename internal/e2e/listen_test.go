@@ -237,11 +237,11 @@ func TestOneConnectionListensForAll(t *testing.T) {
 	query(t, watcher, "NOTIFY other, 'once more'")
 	hears(t, clients[0], "other once more")
 	query(t, clients[0], "UNLISTEN *")
-	epilogue2(t, p, database)
+	quiet(t, p, database)
 }
 
-// epilogue2 is what epilogue checks where another connection may be there for a while.
-func epilogue2(t *testing.T, p *testpg.Process, database string) {
+// quiet is what epilogue checks where another connection may be there for a while.
+func quiet(t *testing.T, p *testpg.Process, database string) {
 	t.Helper()
 	eventually(t, 2*time.Second, func() string { return poolBusy(t, p, database) })
 }
@@ -297,7 +297,7 @@ func TestTheConnectionThatListensIsReplaced(t *testing.T) {
 		},
 		func(string) { show(t, p, "RECONNECT") },
 		func(string) {
-			o.General += "statement_timeout = 70000\n"
+			o.Users = strings.Replace(o.Users, "[[users]]", "[[users]]\nserver_password = \""+database+"\"\nstatement_timeout = 70000", 1)
 			if err := p.Configure(o); err != nil {
 				t.Fatal(err)
 			}
