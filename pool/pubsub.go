@@ -187,13 +187,14 @@ func (h *PubSub) Await(payload string, s *Subscriber, channels []string, done fu
 
 var errConnectionLost = errors.New("the connection that listens was lost")
 
-// Unlisten has the subscriber not be given any more of the channels.
+// Unlisten has the subscriber not be given any more of the channels, nor what it has not taken.
 func (h *PubSub) Unlisten(s *Subscriber, channels []string) {
 	h.mu.Lock()
 	for _, name := range channels {
 		h.dropLocked(s, h.channels[name])
 	}
 	h.mu.Unlock()
+	s.forget(channels)
 	h.nudge()
 }
 
@@ -236,7 +237,7 @@ func (h *PubSub) heard(n backend.Notification, message []byte) {
 		return
 	}
 	r := h.cluster.registry
-	x := r.newNotification(message)
+	x := r.newNotification(string(n.Channel), message)
 	var woken, full []*Subscriber
 	h.mu.Lock()
 	if c := h.channels[string(n.Channel)]; c != nil {

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -20,12 +21,13 @@ const (
 // notification is one that was received, for all who are to be given it. It is immutable.
 type notification struct {
 	registry *Registry
+	channel  string
 	message  []byte
 	refs     atomic.Int32 // who has it
 }
 
-func (r *Registry) newNotification(message []byte) *notification {
-	n := &notification{registry: r, message: message}
+func (r *Registry) newNotification(channel string, message []byte) *notification {
+	n := &notification{registry: r, channel: channel, message: message}
 	n.refs.Store(1)
 	r.unheard.Add(n.size())
 	r.unheardCount.Add(1)
@@ -33,7 +35,7 @@ func (r *Registry) newNotification(message []byte) *notification {
 }
 
 func (n *notification) size() int64 {
-	return memory.SizeOf(cap(n.message)) + memory.SizeOf(unsafe.Sizeof(*n))
+	return memory.SizeOf(cap(n.message)) + memory.SizeOf(len(n.channel)) + memory.SizeOf(unsafe.Sizeof(*n))
 }
 
 // release gives up one's part.
@@ -116,6 +118,23 @@ func (s *Subscriber) Take(most int) (b []byte) {
 	s.emptyLocked()
 	s.told = false
 	return b
+}
+
+// forget drops what there is of some channels.
+func (s *Subscriber) forget(channels []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = slices.DeleteFunc(s.queue, func(n *notification) bool {
+		if !slices.Contains(channels, n.channel) {
+			return false
+		}
+		s.bytes -= len(n.message)
+		n.release()
+		return true
+	})
+	if len(s.queue) == 0 {
+		s.emptyLocked()
+	}
 }
 
 // emptyLocked gives back the memory of the queue, in which nothing is.

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -373,17 +372,97 @@ func TestWhoDoesNotReadLosesNotifications(t *testing.T) {
 	}
 }
 
-// TestDriversListen in transaction mode.
-func TestDriversListen(t *testing.T) {
+// TestNothingIsLostOrDoubledAsAClientBeginsToListen: from its first notification on it hears all
+// that another goes on to send, each once and in order; whether or not the channel is listened
+// to already, and also while it listens to more and more.
+func TestNothingIsLostOrDoubledAsAClientBeginsToListen(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	p := listening(t, pg, database, "transaction", 2, 100_000)
+	sender := connect(t, direct(pg, database))
+	stop, stopped := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		defer func() { stopped <- n }()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := sender.Query(fmt.Sprintf("NOTIFY a, '%d'", n)); err != nil {
+				return
+			}
+			n++
+		}
+	}()
+	var clients []*frontendtest.Client
+	for range 30 {
+		c := connect(t, through(p, database))
+		clients = append(clients, c)
+		if err := c.Say(&pgproto3.Query{String: "LISTEN a"}, &pgproto3.Query{String: "LISTEN b"}, &pgproto3.Query{String: "UNLISTEN b"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range clients { // whoever is here has begun to listen
+		m, err := c.Receive()
+		if err != nil || m.Type != 'C' {
+			t.Fatalf("%v, %v", m, err)
+		}
+	}
+	close(stop)
+	last := <-stopped
+	query(t, sender, "NOTIFY a, 'end'")
+	for i, c := range clients {
+		next := -1
+		for {
+			m, err := c.Receive()
+			if err != nil {
+				t.Fatalf("client %d, waiting for %d of %d: %v", i, next, last, err)
+			}
+			if m.Type != wire.NotificationResponse {
+				continue
+			}
+			n, _ := wire.ParseNotification(m.Body)
+			if string(n.Payload) == "end" {
+				if next >= 0 && next != last {
+					t.Errorf("client %d hears nothing of %d to %d", i, next, last-1)
+				}
+				break
+			}
+			var got int
+			if _, err := fmt.Sscan(string(n.Payload), &got); err != nil {
+				t.Fatal(err)
+			}
+			if next >= 0 && got != next {
+				t.Fatalf("client %d hears %d behind %d", i, got, next-1)
+			}
+			next = got + 1
+		}
+	}
+}
+
+// TestWhatIsNotListenedToAnyMoreIsNotHeard: not even what has come before the UNLISTEN and had to
+// wait for the end of the transaction.
+func TestWhatIsNotListenedToAnyMoreIsNotHeard(t *testing.T) {
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
 	p := listening(t, pg, database, "transaction", 2, 100)
-	for _, d := range [][]string{
-		{"node", filepath.Join(testpg.Root(), "internal/e2e/node/listen.js")},
-		{"/usr/bin/python3", filepath.Join(testpg.Root(), "internal/e2e/python/listen.py")},
-	} {
-		if out := runs(t, p, database, "", d[0], d[1:]...); !strings.Contains(out, "all is well") {
-			t.Errorf("%s prints %s", d[0], out)
-		}
+	c, d, other := connect(t, through(p, database)), connect(t, through(p, database)), connect(t, through(p, database))
+	query(t, c, "LISTEN a; LISTEN b")
+	query(t, d, "LISTEN b")
+	query(t, c, "BEGIN")
+	query(t, other, "NOTIFY a, '1'")
+	query(t, other, "NOTIFY b, '2'")
+	hears(t, d, "b 2") // so it has come
+	query(t, c, "UNLISTEN a")
+	if err := c.Say(&pgproto3.Query{String: "COMMIT"}); err != nil {
+		t.Fatal(err)
 	}
+	if got, err := c.Until('Z'); err != nil || frontendtest.Types(got) != "CZ" {
+		t.Fatalf("COMMIT is answered with %q, %v", frontendtest.Types(got), err)
+	}
+	hears(t, c, "b 2")
+	query(t, other, "NOTIFY a, '3'; NOTIFY b, '4'")
+	hears(t, c, "b 4")
 }

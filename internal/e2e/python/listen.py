@@ -10,8 +10,8 @@ def main():
 
         def hears(n):
             while len(heard) < n:
-                conn.wait(psycopg.generators.notifies(conn.pgconn))
-                conn.execute("SELECT 1")
+                # Those that come with an answer go to the handler, these do not.
+                heard.extend((n.relname.decode(), n.extra.decode()) for n in conn.wait(psycopg.generators.notifies(conn.pgconn)))
 
         conn.execute("LISTEN py")
         other.execute("NOTIFY py, 'one'")
