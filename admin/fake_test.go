@@ -75,6 +75,10 @@ func (f *fake) Prepared() []PreparedRow {
 	return []PreparedRow{{"__pgebb_1", "SELECT 1", 2, 100}, {"__pgebb_2", "SELECT name FROM people", 1, 200}}
 }
 
+func (f *fake) Listeners() []ListenerRow {
+	return []ListenerRow{{Database: "app", User: "ann", Channel: "jobs", Listeners: 2, Received: 30, Dropped: 1}}
+}
+
 func (f *fake) Databases() []DatabaseRow {
 	return []DatabaseRow{{Name: "app", Host: "10.0.0.5", Port: 5432, ServerDatabase: "app_1", Size: 10, MinSize: 1, Servers: 8, Clients: 5, Paused: true}}
 }
@@ -130,7 +134,7 @@ func (f *fake) Probe(_ context.Context, url string) (time.Duration, error) {
 
 func newConsole(f *fake) *Console {
 	return New(Sources{
-		Pools: f, Clients: f, Servers: f, Stats: f, Lists: f, Config: f, Memory: f, Queries: f, Health: f, Prepared: f, Databases: f, Users: f, Control: f,
+		Pools: f, Clients: f, Servers: f, Stats: f, Lists: f, Config: f, Memory: f, Queries: f, Health: f, Prepared: f, Databases: f, Users: f, Listeners: f, Control: f,
 		Version: "1.2.3", Instance: "one", StatsPeriod: func() time.Duration { return time.Second },
 	})
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"strings"
 	"time"
 
 	"github.com/pgebb/pgebb/internal/memory"
@@ -14,6 +15,8 @@ type Sample struct {
 	PreparedLimit, Prepared         int
 	PreparedBytes, PreparedMaxBytes int64
 	PreparedDropped                 uint64 // that nobody used
+
+	Listeners []ListenerRow
 
 	CacheLimit int
 	Cache      CacheSample
@@ -141,7 +144,20 @@ func pgdogFamilies() []Family {
 		ofAll("query_cache_size", gauge, "Entries of the cache of parsed statements.", func(s *Sample) float64 { return float64(s.Cache.Entries) }),
 		ofAll("query_cache_parse_time", counter, "Time that parsing took, in milliseconds.", func(s *Sample) float64 { return float64(s.Cache.ParseTime.Milliseconds()) }),
 		ofAll("query_cache_fingerprints", counter, "Always 0, as in PgDog.", func(*Sample) float64 { return 0 }),
+		ofChannels("pub_sub_listeners", gauge, "Clients that listen to a channel in transaction or statement mode.", func(x *ListenerRow) float64 { return float64(x.Listeners) }),
+		ofChannels("pub_sub_listener_received", counter, "Notifications that came for a channel, since somebody has begun to listen to it.", func(x *ListenerRow) float64 { return float64(x.Received) }),
+		ofChannels("pub_sub_listener_dropped", counter, "Those of them that were dropped because a client did not take them, counted for each client.", func(x *ListenerRow) float64 { return float64(x.Dropped) }),
 	)
+}
+
+// ofChannels is a family with a line for each channel that clients listen to.
+func ofChannels(name string, k kind, doc string, each func(x *ListenerRow) float64) Family {
+	return Family{Name: name, Kind: k, Labels: []string{"database", "user", "shard", "channel"}, Doc: doc, many: func(s *Sample, out func(float64, ...string)) {
+		for i := range s.Listeners {
+			x := &s.Listeners[i]
+			out(each(x), x.Database, x.User, "0", strings.ToValidUTF8(x.Channel, "?"))
+		}
+	}}
 }
 
 // stat is a counter of SHOW STATS as a metric.
@@ -231,8 +247,5 @@ var notExported = []struct{ name, why string }{
 	{"sharding_lookup_query_time", "pgebb does not shard"},
 	{"sharding_lookup_cache_bytes", "pgebb does not shard"},
 	{"sharding_lookup_cache_entries", "pgebb does not shard"},
-	{"pub_sub_listeners", "pgebb does not hold LISTEN for its clients"},
-	{"pub_sub_listener_received", "pgebb does not hold LISTEN for its clients"},
-	{"pub_sub_listener_dropped", "pgebb does not hold LISTEN for its clients"},
 	{"two_pc_recovered_total", "there are no two-phase commits without shards"},
 }

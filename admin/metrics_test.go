@@ -33,7 +33,8 @@ func someSample() Sample {
 	account, _ := (&fake{}).MemoryAccount()
 	return Sample{
 		Pools: []PoolSample{p}, Clients: 9, Refused: map[string]uint64{"58000": 2}, Errors: map[string]uint64{"42601": 3, "other": 1},
-		Memory: account, Version: "1.2.3", GoVersion: "go1",
+		Listeners: (&fake{}).Listeners(),
+		Memory:    account, Version: "1.2.3", GoVersion: "go1",
 	}
 }
 
@@ -90,6 +91,9 @@ func TestPgDogsMetrics(t *testing.T) {
 		if ofPool {
 			want = "database=app host=10.0.0.5 port=5432 role=primary shard=0 user=ann"
 		}
+		if strings.HasPrefix(name, "pub_sub_") {
+			want = "channel=jobs database=app shard=0 user=ann"
+		}
 		if got := strings.Join(labels, " "); got != want {
 			t.Errorf("%s has the labels %s, want %s", name, got, want)
 		}
@@ -130,6 +134,7 @@ func TestValuesOfMetrics(t *testing.T) {
 		labels []string
 		want   float64
 	}{
+		{"pub_sub_listeners", []string{"channel", "jobs"}, 2}, {"pub_sub_listener_received", nil, 30}, {"pub_sub_listener_dropped", nil, 1},
 		{"clients", nil, 9}, {"clients_locked", nil, 2}, {"maxwait", nil, 1.5}, {"total_query_count", nil, 30}, {"total_query_time", nil, 1500},
 		{"avg_query_count", nil, 3}, {"avg_query_time", nil, 2}, {"sv_idle_xact", nil, 1}, {"max_connections", nil, 10},
 		{"pgebb_errors_total", []string{"side", "server", "sqlstate", "42601"}, 3}, {"pgebb_errors_total", []string{"side", "pgebb", "sqlstate", "58000"}, 2},

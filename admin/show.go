@@ -66,6 +66,11 @@ func showCommands() []Command {
 			Args:    "[LIKE 'pattern']", filter: "statement", Dialect: both, ReadOnly: true, run: showPrepared,
 		},
 		{
+			Names: []string{"SHOW LISTENERS"}, Doc: "One line for each channel that clients listen to in transaction or statement mode: how many do, how many notifications came, and how many were dropped because a client did not take them, counted for each client.",
+			Columns: concat(text("database", "user"), numeric("shard"), text("channel"), numeric("listeners", "received", "dropped")),
+			Dialect: PgDog, ReadOnly: true, run: showListeners,
+		},
+		{
 			Names: []string{"SHOW INSTANCE ID"}, Tag: "SHOW INSTANCE_ID", Doc: "What tells this process from others: NODE_ID, or a random number.",
 			Columns: text("instance_id"), Dialect: both, ReadOnly: true,
 			run: func(r *request) ([][]*string, error) { return [][]*string{row(r.src.Instance)}, nil },
@@ -92,10 +97,15 @@ func absentCommands() []Command {
 		absent("SHOW PEERS", "several pgebb do not know of each other", text("addr", "last_seen"), numeric("clients")),
 		absent("SHOW MIRRORS", "pgebb does not mirror", text("database", "user"),
 			numeric("total_count", "mirrored_count", "dropped_count", "error_count", "queue_length")),
-		absent("SHOW LISTENERS", "pgebb does not hold LISTEN for its clients", text("database", "user"), numeric("shard"), text("channel"),
-			numeric("listeners", "received", "dropped")),
 		absent("SHOW TRANSACTIONS", "there are no two-phase commits without shards", text("database", "user", "transaction_name", "transaction_state")),
 	}
+}
+
+func showListeners(r *request) (rows [][]*string, _ error) {
+	for _, x := range r.src.Listeners.Listeners() {
+		rows = append(rows, row(x.Database, x.User, 0, x.Channel, x.Listeners, x.Received, x.Dropped))
+	}
+	return rows, nil
 }
 
 func showPools(r *request) (rows [][]*string, _ error) {

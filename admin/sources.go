@@ -55,6 +55,13 @@ type ClientRow struct {
 	Socket                            Socket
 }
 
+// ListenerRow is a line of SHOW LISTENERS.
+type ListenerRow struct {
+	Database, User, Channel string
+	Listeners               int
+	Received, Dropped       uint64
+}
+
 // ServerRow is a line of SHOW SERVERS.
 type ServerRow struct {
 	PoolID                           uint64
@@ -190,6 +197,7 @@ type Sources struct {
 	Prepared  interface{ Prepared() []PreparedRow }
 	Databases interface{ Databases() []DatabaseRow }
 	Users     interface{ Users() []string }
+	Listeners interface{ Listeners() []ListenerRow }
 	Control   Control
 
 	Version     string

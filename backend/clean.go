@@ -288,6 +288,9 @@ func (s *Server) cleaning() (queries []string, then func()) {
 	if left&verdict.Listen != 0 {
 		queries = append(queries, "UNLISTEN *")
 	}
+	if s.noted {
+		queries = append(queries, "RESET "+equalNote)
+	}
 	if left&verdict.Prepare != 0 {
 		queries = append(queries, dropPrepared)
 	}
@@ -295,7 +298,8 @@ func (s *Server) cleaning() (queries []string, then func()) {
 		if resets {
 			s.params = Set{}
 		}
-		s.listening, s.touched, s.remains = false, touched{}, 0
+		s.touched, s.remains = touched{}, 0
+		s.endListening()
 	}
 }
 

@@ -17,6 +17,7 @@ type RecoveryPolicy struct {
 	Reset    bool          // the client had the session to itself: DISCARD ALL
 	Judged   bool          // [Server.Touch] is told of everything that the server is sent
 	Renamed  bool          // what PREPARE makes has a name of ours and may stay
+	Listens  bool          // LISTEN is followed, see listens.go
 	Timeout  time.Duration // for all of it
 }
 
@@ -106,7 +107,8 @@ func (s *Server) recover() {
 		s.recovery.Reset = false
 		s.Stats.Cleaned++
 		err = s.Ask([]string{"DISCARD ALL"}, func(failures []Failure) {
-			s.params, s.listening, s.reset, s.statements = Set{}, false, false, keeps{}
+			s.params, s.reset, s.statements = Set{}, false, keeps{}
+			s.endListening()
 			s.touched, s.remains = touched{}, 0
 			s.cleaned(failures)
 		})

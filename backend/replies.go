@@ -1,10 +1,8 @@
 package backend
 
 import (
-	"bytes"
 	"errors"
 
-	"github.com/pgebb/pgebb/internal/verdict"
 	"github.com/pgebb/pgebb/internal/wire"
 )
 
@@ -112,7 +110,7 @@ func (s *Server) message(typ byte, body []byte, whole bool) (forward bool, err e
 		}
 	case wire.NotificationResponse:
 		// A notification is for whoever listens; that is never the next client.
-		return s.phase == phaseHeld && s.listening, nil
+		return whole && s.hears(body), nil
 	case wire.NoticeResponse:
 	default:
 		if s.phase == phaseIdle {
@@ -205,7 +203,8 @@ func (s *Server) answer(typ byte, body []byte) (forward bool, err error) {
 	case wire.CopyBothResponse:
 		s.copyBoth = true
 	case wire.ReadyForQuery:
-		return true, s.ready(first, body)
+		err := s.ready(first, body)
+		return !s.holdReady(), err
 	}
 	return true, nil
 }
@@ -238,9 +237,8 @@ func (s *Server) command(tag []byte) {
 	if !s.recovery.Judged {
 		s.touchedBy(tag)
 	}
-	if bytes.HasPrefix(tag, []byte("LISTEN")) {
-		s.listening = true
-		s.remains |= verdict.Listen
+	if name, _, _ := wire.CString(tag); string(name) == "LISTEN" || string(name) == "DISCARD ALL" {
+		s.listened(string(name))
 	}
 	if len(tag) > 3 && (string(tag[:3]) == "DEA" || string(tag[:3]) == "DIS") {
 		s.deallocated(string(tag[:len(tag)-1]))

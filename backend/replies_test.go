@@ -18,6 +18,8 @@ func (h *holder) Answered(*Server)          {}
 func (h *holder) ServerTakes(*Server)       {}
 func (h *holder) ServerLost(*Server, error) {}
 
+func (h *holder) Hears(wire.Notification) bool { return true }
+
 func (h *holder) Undefine(string, *cache.Statement)     {}
 func (h *holder) Restore(string, *cache.Statement) bool { return false }
 func (h *holder) UndefineAll()                          {}

@@ -37,6 +37,10 @@ type Client interface {
 	// ServerLost says that the server's connection is gone; it is the client's
 	// no longer.
 	ServerLost(s *Server, reason error)
+	// Hears decides on a notification that came to the session of a client for whom LISTEN is
+	// followed, see [RecoveryPolicy]: whether it is to be passed on. What it refers to is
+	// valid during the call only.
+	Hears(n wire.Notification) bool
 	// Undefine takes back that a name stands for a statement, and releases that; the
 	// empty name is that of the unnamed one.
 	Undefine(name string, st *cache.Statement)
@@ -103,6 +107,10 @@ type Server struct {
 	lost      bool // counting is not possible any more: never used again
 	reset     bool // the session has state that no tracking knows: DISCARD ALL before re-use
 	listening bool // LISTEN was run: notifications are for the client
+	mayListen bool // what the client listens to may have changed, see listens.go
+	readyHeld bool // the client has not been given the last ReadyForQuery
+	equal     bool // the session listens to what the client listens to
+	noted     bool // equalNote may be set
 	resync    bool // its client has left in the middle of something, and that is being brought to its end
 	answered  bool // something was answered during the present scan
 	altered   bool // the transaction has changed what statements are about
@@ -362,7 +370,7 @@ func (s *Server) emit(p []byte) {
 // readsBody says which messages are waited for because their body matters.
 func readsBody(typ byte) bool {
 	switch typ {
-	case wire.ReadyForQuery, wire.ParameterStatus, wire.CommandComplete, wire.ErrorResponse:
+	case wire.ReadyForQuery, wire.ParameterStatus, wire.CommandComplete, wire.ErrorResponse, wire.NotificationResponse:
 		return true
 	}
 	return false

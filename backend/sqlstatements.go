@@ -114,7 +114,7 @@ func (s *Server) inject(b []byte, st *cache.Statement, id uint64) []byte {
 		s.record(opOurQuery, record{st: st, id: id})
 		return wire.AppendQuery(b, prepareSQL(st, id))
 	case bySQL(st):
-		return s.carry(b, st, id)
+		return s.carry(b, prepareSQL(st, id), record{st: st, id: id})
 	}
 	s.record(opInjected, record{st: st, id: id})
 	return appendParse(b, StatementName(id), st.Body())
@@ -125,16 +125,16 @@ func prepareSQL(st *cache.Statement, id uint64) string {
 	return `PREPARE "` + StatementName(id) + `"` + st.Body()
 }
 
-// carry appends to b what prepares a statement by SQL within a batch. An error leaves the
-// carrier behind, so it is closed before as well.
-func (s *Server) carry(b []byte, st *cache.Statement, id uint64) []byte {
+// carry appends to b what carries out a text within a batch: what prepares a statement, as r
+// says. An error leaves the carrier behind, so it is closed before as well.
+func (s *Server) carry(b []byte, sql string, r record) []byte {
 	s.pushOurs(opCarrierClose)
 	b = wire.AppendCloseStatement(b, carrier)
 	s.pushOurs(opCarrierParse)
-	b = wire.AppendParse(b, carrier, prepareSQL(st, id)+"\x00\x00\x00") // no types of parameters
+	b = wire.AppendParse(b, carrier, sql+"\x00\x00\x00") // no types of parameters
 	s.pushOurs(opCarrierBind)
 	b = wire.AppendRaw(b, wire.Bind, []byte(carrier+"\x00"+carrier+"\x00\x00\x00\x00\x00\x00\x00"))
-	s.record(opCarrierExecute, record{st: st, id: id})
+	s.record(opCarrierExecute, r)
 	b = wire.AppendRaw(b, wire.Execute, []byte(carrier+"\x00\x00\x00\x00\x00"))
 	s.pushOurs(opCarrierClose)
 	b = wire.AppendRaw(b, wire.Close, []byte("P"+carrier+"\x00"))
@@ -180,6 +180,10 @@ func (s *Server) Refusing() bool { return s.refusing }
 func (s *Server) ourAnswer(first, typ byte, body []byte) error {
 	switch typ {
 	case wire.ErrorResponse:
+		if r := s.records.first(); first == opOurQuery && r.equalizes {
+			r.equalizes = false // the client's own statement, behind it, fails as well
+			return nil
+		}
 		s.injectionFailed(body)
 		s.undo(opInjected, *s.records.first())
 	case wire.ReadyForQuery:
@@ -188,7 +192,8 @@ func (s *Server) ourAnswer(first, typ byte, body []byte) error {
 		}
 		s.status = body[0]
 		if first == opOurQuery {
-			s.popRecord(first)
+			r := s.popRecord(first)
+			s.equal = s.equal || r.equalizes && s.status == wire.Idle
 		}
 		s.popOp()
 	}

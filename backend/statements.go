@@ -15,7 +15,10 @@ import (
 // like; on servers a statement has the name statementPrefix and its ID, so that it is the
 // same for all clients who prepared the same, and never another's.
 
-const statementPrefix = "__pgebb_"
+const statementPrefix = OwnPrefix
+
+// OwnPrefix is what names of pgebb's own in Postgres begin with.
+const OwnPrefix = "__pgebb_"
 
 // Messages that have to do with names of statements, as they are queued in ops. Each of
 // them has a record.
@@ -36,8 +39,10 @@ type record struct {
 	id   uint64 // of its name on the server at that time
 	name string // the client's
 
-	rename  Rename // of an opQuery or opPrepare
-	refusal []byte // the encoded error that the client is to see
+	rename Rename // of an opQuery or opPrepare
+	// equalizes is for what Equalize has sent, which has no statement.
+	equalizes bool
+	refusal   []byte // the encoded error that the client is to see
 }
 
 // records are those of the messages in ops that have one, in their order.
@@ -355,7 +360,9 @@ func (s *Server) undo(op byte, r record) {
 			s.registry().Release(r.st)
 		}
 	case opInjected, opOurQuery, opCarrierExecute:
-		s.statements.remove(r.id)
+		if r.st != nil {
+			s.statements.remove(r.id)
+		}
 	case opEvicted:
 		s.statements.add(&kept{id: r.id})
 	}

@@ -39,6 +39,9 @@ func (d *decoder) checkGeneral(c *Config, raw rawTable) {
 	if g.StatsPeriod < time.Second {
 		d.warn(raw.placeOf("stats_period"), "general.stats_period", "%d ms is too short for averages, so a second is used", g.StatsPeriod.Milliseconds())
 	}
+	if g.PubSubChannelSize > 0 && g.QueryParser == ParserOff {
+		d.warn(raw.placeOf("pub_sub_channel_size"), "general.pub_sub_channel_size", "where query_parser is off a LISTEN is not seen, so this does nothing there")
+	}
 	if g.MinPoolSize > g.DefaultPoolSize {
 		d.warn(raw.placeOf("min_pool_size"), "general.min_pool_size", "%d is above default_pool_size, which is %d and holds", g.MinPoolSize, g.DefaultPoolSize)
 	}

@@ -110,7 +110,6 @@ func expectSome(t *testing.T, problems Problems, want string) {
 
 func TestRefusals(t *testing.T) {
 	for _, test := range []struct{ config, users, want string }{
-		{"[general]\npub_sub_channel_size = 5", "", "pgdog.toml:2: general.pub_sub_channel_size: this is not implemented yet, and to ignore it would mislead: remove it or set it to 0"},
 		{"[general]\ntwo_phase_commit = true", "", "pgdog.toml:2: general.two_phase_commit: this is not supported, and to ignore it would mislead: remove it or set it to false"},
 		{"[general]\ntwo_phase_commit_auto = true", "", "pgdog.toml:2: general.two_phase_commit_auto: this is not supported, and to ignore it would mislead: remove it"},
 		{"[replica_lag]\ncheck_interval = 5", "", "pgdog.toml:2: replica_lag.max_age: the key is missing, and check_interval is of no use without it"},

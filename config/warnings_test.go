@@ -61,6 +61,8 @@ dry_run = true
 		{"values that are stretched", "[general]\nstats_period = 500\nmin_pool_size = 20\n" + oneDatabase, oneUser, `
 			warning: pgdog.toml:2: general.stats_period: 500 ms is too short for averages, so a second is used
 			warning: pgdog.toml:3: general.min_pool_size: 20 is above default_pool_size, which is 10 and holds`},
+		{"LISTEN that is not seen", "[general]\npub_sub_channel_size = 5\nquery_parser = 'off'\n" + oneDatabase, oneUser, `
+			warning: pgdog.toml:2: general.pub_sub_channel_size: where query_parser is off a LISTEN is not seen, so this does nothing there`},
 		{"tables that are ignored", oneDatabase + `
 [replication]
 pg_dump_path = "/bin/pg_dump"

@@ -27,7 +27,7 @@ func (c *Client) checkedOut(s *backend.Server) {
 		counters.WaitTimes.Observe(wait)
 	}
 	c.mark, c.began = now, now
-	c.queries = s.Totals.Queries
+	c.queries = uint32(s.Totals.Queries)
 	c.busy = false
 }
 
@@ -49,14 +49,14 @@ func (c *Client) working() {
 // account notes what the server has answered.
 func (c *Client) account(s *backend.Server) {
 	c.totals.errors += s.TakeErrors()
-	n := s.Totals.Queries - c.queries
+	n := uint32(s.Totals.Queries) - c.queries
 	if n == 0 {
 		return
 	}
 	c.queries += n
 	now := c.Loop().Now()
 	counters := c.pool.Counters(c.Loop())
-	c.totals.queries += n
+	c.totals.queries += uint64(n)
 	if s.Working() {
 		return
 	}

@@ -42,6 +42,14 @@ func (c *Client) Answered(s *backend.Server) {
 		c.bye(e)
 		return
 	}
+	if s.HoldsReady() {
+		if !c.eof {
+			c.follow(s)
+			return
+		}
+		s.Followed()
+		c.write(appendReady(nil))
+	}
 	if c.eof && !s.Working() {
 		c.finish(nil)
 		return
@@ -83,10 +91,12 @@ func (c *Client) releaseIfDone() {
 		return
 	}
 	if s.Pinned() || c.pool.Settings().Mode == config.Session {
+		c.hear()
 		return
 	}
 	c.server, c.begun = nil, false
 	c.state = stateIdle
 	s.Release(false)
+	c.hear()
 	c.Resume()
 }

@@ -149,6 +149,7 @@ func (c *Client) link(s *backend.Server) bool {
 		Reset:    set.Mode == config.Session,
 		Judged:   c.judges(),
 		Renamed:  c.f.renamingSQL.Load(),
+		Listens:  c.followsListen(),
 		Timeout:  set.RollbackTimeout,
 	}, c.f.policy.Load())
 	c.server, c.sent = s, false

@@ -58,19 +58,21 @@ type Client struct {
 	cameWith backend.Set       // its run-time parameters at its login
 	last     *Error            // what it will be told when all before it is answered, and then closed
 	held     []byte            // input that cannot be dealt with yet; changed by hold
-	left     int               // bytes still to come of a message that is streamed past
 
 	prepared *statements // nil if it has no prepared statements
+	listens  *listens    // nil if it has never wanted to listen
 
 	collected []byte // the start of a Parse that is read as a whole; nil if none is; changed by collecting
 
-	id     uint64
-	key    uint32  // the process id that it was told, for cancel requests
-	logged uint16  // messages of the input that begin before this index are in the query log
-	fresh  bool    // its last unnamed Parse is, and was not bound yet
-	keyed  *Client // the next with a key of the same bucket; guarded by keys.mu
-	totals totals
+	id      uint64
+	key     uint32  // the process id that it was told, for cancel requests
+	queries uint32  // of the server when last looked at; only differences matter
+	keyed   *Client // the next with a key of the same bucket; guarded by keys.mu
+	totals  totals
 
+	left     int32  // bytes still to come of a message that is streamed past; no message is larger than wire.MaxMessage
+	logged   uint16 // messages of the input that begin before this index are in the query log
+	fresh    bool   // its last unnamed Parse is, and was not bound yet
 	state    state
 	role     pool.Access // what the client itself asks for; pool.Any if nothing
 	minor    uint8       // of its protocol version
@@ -88,9 +90,8 @@ type Client struct {
 	unread   bool        // it is not read because there is too little memory, see short
 	retries  uint8
 
-	mark    time.Duration // when the present state of the transaction began
-	began   time.Duration // when the transaction began
-	queries uint64        // of the server when last looked at
+	mark  time.Duration // when the present state of the transaction began
+	began time.Duration // when the transaction began
 }
 
 // totals are what SHOW CLIENTS tells of a client. Times in nanoseconds.
@@ -331,6 +332,7 @@ func (c *Client) Drained() {
 	if c.server != nil {
 		c.server.Resume()
 	}
+	c.hear()
 	c.Resume()
 }
 
@@ -393,6 +395,7 @@ func (c *Client) gone(reason error) {
 	c.hold(nil)
 	c.collecting(nil)
 	c.UndefineAll()
+	c.leaveListeners()
 	l := c.Loop()
 	c.f.held[l.ID()].leave(c)
 	c.Close()

@@ -390,13 +390,43 @@ func errReservedName(name string) *Error {
 }
 
 // errListen is for LISTEN where the next transaction is on another server, to which the
-// notifications would not come.
+// notifications would not come, without pub_sub_channel_size.
 func errListen() *Error {
 	return &Error{
 		Severity: severityError, Code: "0A000",
 		Message: "LISTEN is not possible in transaction pooling",
 		Detail:  "Notifications come to the server connection, and that is shared with other clients.",
-		Hint:    "Give the user or the database pooler_mode = \"session\", or connect to Postgres directly.",
+		Hint:    "Set general.pub_sub_channel_size, give the user or the database pooler_mode = \"session\", or connect to Postgres directly.",
+	}
+}
+
+// errNoListener is for LISTEN where pgebb cannot listen for its clients. If it comes behind the
+// answer, the transaction has been committed.
+func errNoListener(reason error) *Error {
+	return &Error{
+		Severity: severityError, Code: "58000", Message: "LISTEN has no effect: pgebb cannot listen for its clients",
+		Hint:    "Try again.",
+		Private: reason.Error(),
+	}
+}
+
+// errListenEncoding is for LISTEN of a client whose client_encoding is not that of the
+// connection that listens for all.
+func errListenEncoding(encoding string) *Error {
+	return &Error{
+		Severity: severityError, Code: "0A000",
+		Message: "LISTEN is possible in transaction pooling only with client_encoding " + encoding,
+		Detail:  "One connection listens for all clients, and notifications come in its encoding, the database's.",
+		Hint:    "SET client_encoding = '" + encoding + "' before LISTEN.",
+	}
+}
+
+// errTooManyChannels is for a client that wants to listen to more channels than it may. It
+// comes behind the answer; the client listens to those of before.
+func errTooManyChannels(limit int) *Error {
+	return &Error{
+		Severity: severityError, Code: "54000", Message: "LISTEN has no effect: too many channels",
+		Detail: fmt.Sprintf("A client can listen to %d channels at a time.", limit),
 	}
 }
 

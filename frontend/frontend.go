@@ -100,6 +100,8 @@ type Frontend struct {
 	aggressive  atomic.Bool
 	renaming    atomic.Bool // prepared statements have other names on servers
 	renamingSQL atomic.Bool // and so have those that are prepared by SQL
+	pubSub      atomic.Bool // LISTEN works where clients share servers
+	marks       atomic.Uint64
 	policy      atomic.Pointer[backend.StatementPolicy]
 	disabled    disabled       // databases that take no new clients
 	logins      sync.WaitGroup // goroutines that log in, or serve the console
@@ -144,6 +146,7 @@ func (f *Frontend) apply(cfg *config.Config) {
 	f.renaming.Store(cfg.General.PreparedStatements != "disabled")
 	f.renamingSQL.Store(cfg.General.PreparedStatements == "full")
 	f.aggressive.Store(cfg.General.ReadWriteStrategy == "aggressive")
+	f.pubSub.Store(cfg.General.PubSubChannelSize > 0)
 	f.policy.Store(statementPolicy(cfg))
 	period := sweepPeriod(cfg)
 	for _, l := range f.loops.Loops() {
@@ -459,11 +462,13 @@ func (c *Client) arrive(l *loop.Loop) {
 	if err := l.Add(&c.Conn); err != nil {
 		c.f.keys.remove(c)
 		c.state = stateGone
+		c.leaveListeners()
 		c.Close()
 		return
 	}
 	c.f.held[l.ID()].arrive(c)
 	c.waiter.Loop = l
+	c.hear()
 	if c.f.draining.Load() {
 		c.bye(errShutdown())
 	}

@@ -13,8 +13,8 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 	o := output{c: c, b: b}
 	i := 0
 	if c.left > 0 {
-		i = min(c.left, len(b))
-		c.left -= i
+		i = min(int(c.left), len(b))
+		c.left -= int32(i)
 		if c.drop {
 			o.skip(i)
 		}
@@ -52,7 +52,7 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 				continue
 			}
 		}
-		if c.roams && c.leaves(typ, b[i:]) || c.server.Overfull() {
+		if c.roams && c.leaves(typ, b[i:]) || c.server.Overfull() || c.server.Following() {
 			return c.holdBack(&o, i), nil
 		}
 		if names(typ) {
@@ -71,7 +71,7 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 		c.working()
 		c.server.Sent(typ, body)
 		if !whole {
-			c.left, c.drop = i+size-len(b), false
+			c.left, c.drop = int32(i+size-len(b)), false
 			i = len(b)
 			break
 		}
@@ -110,14 +110,18 @@ func (c *Client) passOn(o *output, i int) (used int) {
 	return i
 }
 
-// holdBack passes on as passOn does, where the client is not to be read on. If that is because
-// too much is unanswered, it has Postgres give the answers that it keeps.
+// holdBack passes on as passOn does, where the client is not to be read on before it is
+// answered. If that is because too much is unanswered, it has Postgres give the answers that it keeps.
 func (c *Client) holdBack(o *output, i int) (used int) {
 	s := c.server
 	used = c.passOn(o, i)
-	if c.server == s && s.Overfull() {
+	switch {
+	case c.server != s:
+	case s.Overfull():
 		c.stalled = true
 		s.Urge()
+	case s.Following():
+		c.stalled = true
 	}
 	return used
 }
@@ -167,7 +171,7 @@ func (o *output) flush(i int) bool {
 // skipMessage goes past a message that is not for the server.
 func (c *Client) skipMessage(b []byte, i, size int) int {
 	if i+size > len(b) {
-		c.left, c.drop = i+size-len(b), true
+		c.left, c.drop = int32(i+size-len(b)), true
 		return len(b)
 	}
 	return i + size

@@ -38,8 +38,8 @@ func (c *Client) judges() bool {
 	return set.Parser != config.ParserOff && set.Mode != config.Session && c.f.verdicts != nil
 }
 
-// judged judges a message, and returns the index behind it if it is dealt with, which is when
-// it is refused; otherwise -1.
+// judged judges a message, and returns the index behind it if it is refused, i if it cannot be
+// dealt with yet, and otherwise -1.
 func (c *Client) judged(o *output, i int, typ byte, size int, body []byte) int {
 	var v verdict.Verdict
 	switch typ {
@@ -55,10 +55,16 @@ func (c *Client) judged(o *output, i int, typ byte, size int, body []byte) int {
 	default:
 		return -1
 	}
-	if !v.Has(verdict.Session) || c.server.Skipping() {
+	if !v.Has(verdict.Session|verdict.Unlisten) || c.server.Skipping() {
 		return -1
 	}
-	if v.Has(verdict.Listen) && !v.Has(verdict.Unknown) {
+	switch {
+	case !v.Has(verdict.Listen | verdict.Unlisten):
+	case c.followsListen():
+		if next := c.listened(o, i, typ, size, v); next >= 0 {
+			return next
+		}
+	case v.Has(verdict.Listen) && !v.Has(verdict.Unknown):
 		next, _ := c.refuse(o, i, typ, size, errListen())
 		return next
 	}
@@ -102,7 +108,7 @@ func (c *Client) verdictOnBound(body []byte) (v verdict.Verdict) {
 	}
 	v = c.f.verdicts.Judge(st.Text(), needsOf[c.pool.Settings().Parser])
 	if !v.Has(verdict.Unknown) {
-		st.SetJudged(v.Has(verdict.Session))
+		st.SetJudged(v.Has(verdict.Session | verdict.Unlisten))
 	}
 	return v
 }

@@ -158,7 +158,7 @@ func (c *Client) refuse(o *output, i int, typ byte, size int, e *Error) (int, *E
 		o.staged = c.server.Refuse(o.stage(i, next), typ, appendError(nil, e))
 	}
 	if next < i+size {
-		c.left, c.drop = i+size-next, true
+		c.left, c.drop = int32(i+size-next), true
 	}
 	return next, nil
 }

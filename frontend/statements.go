@@ -187,7 +187,7 @@ func (c *Client) renamedBind(o *output, i, size int, body []byte) (int, *Error) 
 	o.staged = b
 	c.server.Bound(string(name), st)
 	if i+size > len(o.b) {
-		c.left, c.drop = i+size-len(o.b), false
+		c.left, c.drop = int32(i+size-len(o.b)), false
 		return len(o.b), nil
 	}
 	return i + size, nil

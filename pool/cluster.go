@@ -25,6 +25,7 @@ type Cluster struct {
 
 	mu      sync.Mutex
 	credits map[*Pool]int // of weighted_round_robin; guarded by mu, nil before it is needed
+	pubsub  *PubSub       // guarded by mu, nil before anybody listens
 }
 
 // members are what a cluster consists of at a time. They are immutable.
@@ -204,6 +205,7 @@ func (c *Cluster) arrange(m members) {
 	if before == nil || before.primary == m.primary {
 		return
 	}
+	c.relisten()
 	for _, p := range append([]*Pool{before.nowhere, before.primary}, before.replicas...) {
 		if p != nil {
 			p.moveWaiters(true)

@@ -43,8 +43,37 @@ func (r *Registry) Memory() []memory.Holding {
 		{Name: "server_statements", Doc: "which prepared statements servers have", Bytes: sum.Statements, Items: servers},
 		{Name: "statement_texts", Doc: "texts of prepared statements, each once; the limit is for all of their memory", Bytes: texts, Items: statements, Limit: r.statements.Limit()},
 		{Name: "statement_registry", Doc: "what is known of prepared statements, and the tables to find them", Bytes: overhead, Items: statements},
+		r.listenersMemory(),
+		{Name: "notifications", Doc: "notifications that clients have not been given yet", Bytes: r.unheard.Load() + r.queued.Load(), Items: r.unheardCount.Load(), Limit: UnheardLimit},
 		backend.SetsMemory(),
 	}
+}
+
+const (
+	// listedChannel is about what a channel costs besides its name, with its places in maps, and
+	// listedListener what each client that listens to it does, with its own note of that.
+	listedChannel  = 192
+	listedListener = 80
+)
+
+// listenersMemory is what is held for who listens.
+func (r *Registry) listenersMemory() memory.Holding {
+	h := memory.Holding{Name: "listeners", Doc: "clients that listen in transaction mode, their channels, and the connections for that"}
+	h.Items = r.subscribers.Load()
+	h.Bytes = h.Items * memory.SizeOf(unsafe.Sizeof(Subscriber{}))
+	for _, c := range r.listening() {
+		p := c.hasPubSub()
+		p.mu.Lock()
+		h.Bytes += memory.SizeOf(unsafe.Sizeof(*p))
+		if p.running {
+			h.Bytes += backend.ListenerBuffer
+		}
+		for name, ch := range p.channels {
+			h.Bytes += listedChannel + memory.SizeOf(len(name)) + int64(len(ch.subscribers))*listedListener
+		}
+		p.mu.Unlock()
+	}
+	return h
 }
 
 // VerifyMemory counts anew what is counted by changes. It must not be called on a loop.

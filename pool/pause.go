@@ -207,6 +207,7 @@ func (p *Pool) renew() {
 	p.mu.Lock()
 	p.renewed = loop.Now()
 	p.mu.Unlock()
+	p.cluster.relisten()
 	p.closeIdle()
 }
 

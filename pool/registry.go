@@ -50,6 +50,12 @@ type Registry struct {
 
 	started time.Duration // in [loop.Now]; constant
 
+	pubSubSize   atomic.Int64 // pub_sub_channel_size
+	subscribers  atomic.Int64
+	unheard      atomic.Int64 // bytes of notifications that some client is still to be given
+	unheardCount atomic.Int64 // how many these are
+	queued       atomic.Int64 // bytes of the queues that they are in
+
 	mu       sync.RWMutex
 	pools    map[key]*Pool
 	clusters map[login]*Cluster
@@ -111,6 +117,7 @@ func StatementLimits(cfg *config.Config) (bytes int64, unused int) {
 func (r *Registry) Update(cfg *config.Config) {
 	r.statements.SetLimits(StatementLimits(cfg))
 	r.tls.Store(backend.NewTLS(cfg.ServerTLS))
+	r.pubSubSize.Store(int64(cfg.General.PubSubChannelSize))
 	r.mu.Lock()
 	old := r.pools
 	r.pools, r.general, r.lag = make(map[key]*Pool), &cfg.General, cfg.ReplicaLag
@@ -136,7 +143,7 @@ func (r *Registry) Update(cfg *config.Config) {
 		h.pools = append(h.pools, p)
 		byLogin[l] = append(byLogin[l], p)
 	}
-	gone, changes := r.arrangeLocked(byLogin)
+	gone, unheard, changes := r.arrangeLocked(byLogin)
 	r.mu.Unlock()
 	r.report(changes)
 	for _, p := range old {
@@ -145,12 +152,15 @@ func (r *Registry) Update(cfg *config.Config) {
 	for _, p := range gone {
 		p.retire()
 	}
+	for _, h := range unheard {
+		h.end()
+	}
 	r.nudge()
 }
 
 // arrangeLocked makes the clusters those of the configuration, and returns the pools without
-// a place that are not needed any more.
-func (r *Registry) arrangeLocked(byLogin map[login][]*Pool) (gone []*Pool, changes []roleChange) {
+// a place that are not needed any more, and what listens for nobody any more.
+func (r *Registry) arrangeLocked(byLogin map[login][]*Pool) (gone []*Pool, unheard []*PubSub, changes []roleChange) {
 	for l, c := range r.clusters {
 		pools := byLogin[l]
 		if nowhere := c.nowhere(); len(pools) == 0 && nowhere != nil {
@@ -160,6 +170,9 @@ func (r *Registry) arrangeLocked(byLogin map[login][]*Pool) (gone []*Pool, chang
 		if len(pools) == 0 {
 			delete(r.clusters, l)
 			delete(r.keys, l)
+			if h := c.hasPubSub(); h != nil {
+				unheard = append(unheard, h)
+			}
 		}
 	}
 	for k, h := range r.hosts {
@@ -169,7 +182,7 @@ func (r *Registry) arrangeLocked(byLogin map[login][]*Pool) (gone []*Pool, chang
 			changes = append(changes, r.assignLocked(r.siblingsLocked(k.database))...)
 		}
 	}
-	return gone, changes
+	return gone, unheard, changes
 }
 
 // Find returns the pool for a user and a database as clients name them, nil if there is
@@ -202,6 +215,9 @@ func (r *Registry) Close(ctx context.Context) {
 	r.cancel()
 	for _, p := range r.Pools() {
 		p.retire()
+	}
+	for _, c := range r.listening() {
+		c.hasPubSub().end()
 	}
 	done := make(chan struct{})
 	go func() {

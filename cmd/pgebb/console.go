@@ -19,7 +19,7 @@ import (
 // methods of this file, and does what those of control.go do.
 func (p *pooler) newConsole() *admin.Console {
 	return admin.New(admin.Sources{
-		Pools: p, Clients: p, Servers: p, Stats: p, Lists: p, Config: p, Memory: p, Queries: p, Health: p, Prepared: p, Databases: p, Users: p, Control: p,
+		Pools: p, Clients: p, Servers: p, Stats: p, Lists: p, Config: p, Memory: p, Queries: p, Health: p, Prepared: p, Databases: p, Users: p, Listeners: p, Control: p,
 		Version: version(), Instance: p.instance,
 		StatsPeriod: func() time.Duration { return p.cfg.Load().General.StatsPeriod },
 	})
@@ -87,6 +87,16 @@ func (p *pooler) poolRows(counters map[*pool.Pool]*backend.Counters, clients map
 		rows = append(rows, row)
 	}
 	return rows, locked
+}
+
+// Listeners implements the console's source of SHOW LISTENERS.
+func (p *pooler) Listeners() (rows []admin.ListenerRow) {
+	for _, x := range p.registry.Listeners() {
+		rows = append(rows, admin.ListenerRow{
+			Database: x.Database, User: x.User, Channel: x.Channel, Listeners: x.Listeners, Received: x.Received, Dropped: x.Dropped,
+		})
+	}
+	return rows
 }
 
 // Databases implements the console's source of SHOW DATABASES.

@@ -30,6 +30,7 @@ func (p *pooler) Sample() (admin.Sample, error) {
 	s := admin.Sample{
 		Clients: p.frontend.Count(), LoggingIn: p.frontend.LoggingIn(),
 		PreparedLimit: unused, Prepared: statements.Len(), PreparedBytes: statements.Bytes(), PreparedMaxBytes: maxBytes, PreparedDropped: statements.Evicted(),
+		Listeners:  p.Listeners(),
 		CacheLimit: cfg.General.QueryCacheLimit,
 		Cache:      admin.CacheSample{Hits: cached.Hits, Misses: cached.Misses, Entries: cached.Entries, Bytes: p.judge.Bytes(), ParseTime: judged.Taken},
 		Refused:    p.frontend.Errors(), Errors: p.registry.Errors(),

@@ -115,6 +115,25 @@ func ErrorField(body []byte, field byte) []byte {
 	return nil
 }
 
+// Notification is what a NotificationResponse says.
+type Notification struct {
+	PID     uint32 // of who has notified
+	Channel []byte
+	Payload []byte
+}
+
+// ParseNotification reads the body of a NotificationResponse.
+func ParseNotification(body []byte) (n Notification, ok bool) {
+	if len(body) < 4 {
+		return n, false
+	}
+	n.PID = binary.BigEndian.Uint32(body)
+	if n.Channel, body, ok = CString(body[4:]); ok {
+		n.Payload, _, ok = CString(body)
+	}
+	return n, ok
+}
+
 // What stands in the place of a protocol version in messages without a type.
 const (
 	CancelRequestCode = 1234<<16 | 5678
