@@ -64,8 +64,6 @@ type block struct {
 	live int64  // bytes of it that texts take
 }
 
-func (b *block) wasted() int64 { return int64(len(b.b)) - b.live }
-
 // texts are byte sequences, one behind the other in blocks. What is dropped leaves a hole;
 // blocks that are mostly holes are emptied by moving what is left. The garbage collector
 // keeps a block for as long as somebody has a text in it. The zero value is empty. It is
@@ -180,14 +178,32 @@ func (t *texts) drop(r *record) {
 	}
 }
 
+// unfilled is what of the current block is still to be filled. If the block is larger than
+// one would be made now, that is never going to be.
+func (t *texts) unfilled() int64 {
+	if t.filled == 0 {
+		return 0
+	}
+	if n := int64(len(t.blocks[t.current].b)); n <= t.nextBlock() {
+		return n - int64(t.filled)
+	}
+	return 0
+}
+
 // wasteful is the block that wastes most, if too much is wasted.
 func (t *texts) wasteful() (number int, ok bool) {
-	if t.held-t.live <= t.held/wastePart+leastWaste {
+	unfilled := t.unfilled()
+	if t.held-t.live-unfilled <= t.held/wastePart+leastWaste {
 		return 0, false
 	}
-	for i := range t.blocks {
-		if t.blocks[i].wasted() > t.blocks[number].wasted() {
-			number = i
+	var most int64
+	for i, b := range t.blocks {
+		wasted := int64(len(b.b)) - b.live
+		if i == t.current {
+			wasted -= unfilled
+		}
+		if wasted > most {
+			number, most = i, wasted
 		}
 	}
 	return number, true
