@@ -22,13 +22,13 @@ const (
 	// shardBits are those of a hash that say which.
 	shardBits = 6
 
-	// StatementCost is what a statement costs in bytes besides its text and its share of
-	// the table, which is TableCost and a bit.
+	// StatementCost is what a statement costs in bytes besides its text, TextCost for
+	// that, and its share of the table.
 	StatementCost = int64(unsafe.Sizeof(Statement{}))
-	TableCost     = int64(unsafe.Sizeof(entry{})) + 4
+	TextCost      = int64(recordHeader)
 
-	// TextCost is what a text costs in bytes besides itself.
-	TextCost = int64(recordHeader)
+	// EntryCost is what a table takes for each statement, without room for more.
+	EntryCost = int64(unsafe.Sizeof(entry{})) + 4
 
 	// roomForName is about what a client's name for a statement costs in bytes.
 	roomForName = NameCost + 8
@@ -230,18 +230,14 @@ func (r *Registry) Intern(body []byte, plan string) (*Statement, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.find(hash, body, plan)
-	cost := roomForName
-	if st == nil {
-		cost += StatementCost + s.texts.growth(len(body)) + s.table.growth()
-	}
-	if r.Bytes()+cost > r.limit.Load() {
+	if cost := s.costOf(st, body); r.Bytes()+cost > r.limit.Load() {
 		s.mu.Unlock()
 		r.makeRoom(cost)
 		s.mu.Lock()
-		if r.Bytes()+cost > r.limit.Load() {
+		st = s.find(hash, body, plan)
+		if r.Bytes()+s.costOf(st, body) > r.limit.Load() {
 			return nil, ErrRegistryFull
 		}
-		st = s.find(hash, body, plan)
 	}
 	if st != nil {
 		r.useLocked(s, st)
@@ -255,6 +251,15 @@ func (r *Registry) Intern(body []byte, plan string) (*Statement, error) {
 	r.bytes.Add(s.bytes() - before)
 	r.count.Add(1)
 	return st, nil
+}
+
+// costOf is what one more use of a statement adds to what all take, in bytes; nil is a new
+// one.
+func (s *registryShard) costOf(st *Statement, body []byte) int64 {
+	if st != nil {
+		return roomForName
+	}
+	return roomForName + StatementCost + s.texts.growth(len(body)) + s.table.growth()
 }
 
 func (s *registryShard) find(hash uint32, body []byte, plan string) *Statement {

@@ -78,22 +78,34 @@ type texts struct {
 
 // bytes is what they take, holes included.
 func (t *texts) bytes() int64 {
-	return t.held + memory.SizeOfPointers(cap(t.blocks)*int(unsafe.Sizeof(block{})))
+	return t.held + blocksBytes(cap(t.blocks))
 }
 
-// growth is what a text of so many bytes would add to bytes, about.
+func blocksBytes(n int) int64 { return memory.SizeOfPointers(n * int(unsafe.Sizeof(block{}))) }
+
+// growth is what a text of so many bytes would add to bytes.
 func (t *texts) growth(size int) int64 {
 	n := roomFor(size)
-	if n < ownBlock && t.fits(n) {
+	switch {
+	case n >= ownBlock:
+	case t.fits(n):
 		return 0
+	default:
+		n = t.blockFor(n)
 	}
-	return max(n, t.nextBlock())
+	if t.vacant() == cap(t.blocks) {
+		n += blocksBytes(t.moreBlocks()) - blocksBytes(cap(t.blocks))
+	}
+	return n
 }
 
 // fits reports whether there is so much room in the current block.
 func (t *texts) fits(n int64) bool {
 	return t.filled > 0 && int64(t.filled)+n <= int64(len(t.blocks[t.current].b))
 }
+
+// blockFor is how large a new block is to be if a text takes n bytes of it.
+func (t *texts) blockFor(n int64) int64 { return max(memory.SizeOf(n), t.nextBlock()) }
 
 // nextBlock is how large a block should be now.
 func (t *texts) nextBlock() int64 {
@@ -112,7 +124,7 @@ func (t *texts) put(text []byte, hash uint32) *record {
 		return t.write(number, 0, text, hash)
 	}
 	if !t.fits(n) {
-		t.current, t.filled = t.addBlock(max(memory.SizeOf(n), t.nextBlock())), 0
+		t.current, t.filled = t.addBlock(t.blockFor(n)), 0
 	}
 	at := t.filled
 	t.filled += int(n)
@@ -131,9 +143,9 @@ func (t *texts) write(number, at int, text []byte, hash uint32) *record {
 
 // addBlock makes a block, and returns its number.
 func (t *texts) addBlock(size int64) int {
-	number := 0
-	for number < len(t.blocks) && t.blocks[number].b != nil {
-		number++
+	number := t.vacant()
+	if number == cap(t.blocks) {
+		t.blocks = append(make([]block, 0, t.moreBlocks()), t.blocks...)
 	}
 	if number == len(t.blocks) {
 		t.blocks = append(t.blocks, block{})
@@ -142,6 +154,19 @@ func (t *texts) addBlock(size int64) int {
 	t.held += size
 	return number
 }
+
+// vacant is the first number that no block has.
+func (t *texts) vacant() int {
+	for i := range t.blocks {
+		if t.blocks[i].b == nil {
+			return i
+		}
+	}
+	return len(t.blocks)
+}
+
+// moreBlocks is how many blocks there is to be room for when there is none for more.
+func (t *texts) moreBlocks() int { return cap(t.blocks) + cap(t.blocks)/2 + 1 }
 
 // dropBlock forgets a block that holds nothing any more. Its memory cannot be used again
 // before the collector finds that nobody reads it.
