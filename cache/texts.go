@@ -21,8 +21,8 @@ const (
 	// ownBlock is from how many bytes on a text has a block of its own.
 	ownBlock = largestBlock / 8
 
-	// wastePart is what part of the blocks may be wasted, besides leastWaste bytes. To
-	// move more would cost more than twice what is won.
+	// wastePart is what part of the blocks may be wasted, besides leastWaste bytes: for
+	// each byte that is dropped at most two are moved.
 	wastePart  = 3
 	leastWaste = 1 << 10
 )
@@ -261,7 +261,7 @@ func (t *texts) verify() error {
 	var held, live int64
 	for i, b := range t.blocks {
 		var left int64
-		for at := int64(0); left < b.live; {
+		for at := int64(0); left < b.live && at < int64(len(b.b)); {
 			r := (*record)(unsafe.Pointer(&b.b[at]))
 			at += r.room()
 			if r.block == uint32(i) {
