@@ -3,9 +3,9 @@
 //
 // [LRU] forgets what was used least recently, and [Trees] what was not used for a while as
 // well. [Registry] holds the prepared statements of
-// all clients, each once, and [Names] what one client calls them. [Table] is what they
-// are looked up in: it is never rebuilt, so that nothing ever takes long, and shrinks. It
-// does no I/O and starts no goroutine.
+// all clients, each once, and [Names] what one client calls them. [Table] and slots are what
+// things are looked up in: they are never rebuilt, so that nothing ever takes long, and
+// shrink. It does no I/O and starts no goroutine.
 //
 // The caveat that bites: a cost that leaves out an entry's overhead makes the
 // bound a lie; use [EntryOverhead] on top of the bytes of key and value.

@@ -2,7 +2,7 @@ package cache
 
 import (
 	"hash/maphash"
-	"iter"
+	"strings"
 	"unsafe"
 
 	"github.com/pgebb/pgebb/internal/memory"
@@ -13,28 +13,62 @@ var nameSeed = maphash.MakeSeed()
 
 // name is a client's name for a statement.
 type name struct {
-	text string // constant
-	st   *Statement
-	next *name // of its bucket
+	st    *Statement
+	long  *string // the name, if it is long; constant
+	next  uint32  // of its bucket
+	size  uint8   // isLong, or how many bytes of short the name is; constant
+	short [11]byte
 }
 
-// NameCost is what a name costs in bytes besides its text and its share of the table.
-const NameCost = int64(unsafe.Sizeof(name{}))
+// isLong is the size of a name that is not in its short.
+const isLong = 255
 
-// Link implements [Element].
-func (n *name) Link() **name { return &n.next }
+// NameCost is what a name costs in bytes besides its share of the table, if it is short;
+// a longer one takes its text besides, and LongNameCost.
+const (
+	NameCost     = int64(unsafe.Sizeof(name{}))
+	LongNameCost = int64(unsafe.Sizeof(""))
+)
 
-// Hash implements [Element].
-func (n *name) Hash() uint64 { return maphash.String(nameSeed, n.text) }
+func newName(text string, st *Statement) name {
+	n := name{st: st, size: isLong}
+	if len(text) > len(n.short) {
+		text = strings.Clone(text)
+		n.long = &text
+		return n
+	}
+	n.size = uint8(copy(n.short[:], text))
+	return n
+}
 
-func (n *name) size() int64 { return NameCost + memory.SizeOf(len(n.text)) }
+// text is the name. If it is short, it changes with what is in the slot.
+func (n *name) text() string {
+	if n.size == isLong {
+		return *n.long
+	}
+	return unsafe.String(&n.short[0], n.size)
+}
+
+// Link implements slotElement.
+func (n *name) Link() *uint32 { return &n.next }
+
+// Hash implements slotElement.
+func (n *name) Hash() uint64 { return maphash.String(nameSeed, n.text()) }
+
+// besides is what the name takes besides its slot, in bytes.
+func (n *name) besides() int64 {
+	if n.size == isLong {
+		return LongNameCost + memory.SizeOf(len(*n.long))
+	}
+	return 0
+}
 
 // Names are the names that one client has given to statements of a registry, which counts
 // their bytes as its own. They are not safe for concurrent use.
 type Names struct {
 	r     *Registry
-	table Table[name, *name]
-	bytes int64 // of the elements of the table
+	table slots[name, *name]
+	long  int64 // bytes of what is besides the table
 }
 
 // NewNames returns no names yet.
@@ -45,73 +79,64 @@ func (r *Registry) NewNames() *Names {
 }
 
 // Len is the number of names.
-func (n *Names) Len() int { return n.table.Len() }
+func (n *Names) Len() int { return n.table.len() }
 
 // Bytes is what they take, without the statements.
-func (n *Names) Bytes() int64 { return int64(unsafe.Sizeof(*n)) + n.bytes + n.table.Bytes() }
+func (n *Names) Bytes() int64 { return int64(unsafe.Sizeof(*n)) + n.long + n.table.bytes() }
 
 // Recount is what Bytes should be, by looking at every name.
 func (n *Names) Recount() int64 {
-	sum := int64(unsafe.Sizeof(*n)) + n.table.Bytes()
-	for e := range n.table.All() {
-		sum += e.size()
+	sum := int64(unsafe.Sizeof(*n)) + n.table.bytes()
+	for e := range n.table.all() {
+		sum += e.besides()
 	}
 	return sum
 }
 
 // Get is the statement with a name, nil if there is none.
 func (n *Names) Get(text []byte) *Statement {
-	for e := n.table.First(maphash.Bytes(nameSeed, text)); e != nil; e = e.next {
-		if e.text == string(text) {
-			return e.st
-		}
+	if e := n.find(unsafe.String(unsafe.SliceData(text), len(text))); e != nil {
+		return e.st
 	}
 	return nil
+}
+
+func (n *Names) find(text string) *name {
+	e := n.table.first(maphash.String(nameSeed, text))
+	for e != nil && e.text() != text {
+		e = n.table.next(e)
+	}
+	return e
 }
 
 // Put gives a statement a name that is not taken.
 func (n *Names) Put(text string, st *Statement) {
 	before := n.Bytes()
-	e := &name{text: text, st: st}
-	n.table.Insert(e)
-	n.bytes += e.size()
+	e := newName(text, st)
+	n.long += e.besides()
+	n.table.insert(e)
 	n.r.named.Add(n.Bytes() - before)
 	n.r.names.Add(1)
 }
 
 // Delete drops a name, and returns the statement that it stood for; nil if none.
 func (n *Names) Delete(text string) *Statement {
-	e := n.table.First(maphash.String(nameSeed, text))
-	for e != nil && e.text != text {
-		e = e.next
-	}
+	e := n.find(text)
 	if e == nil {
 		return nil
 	}
-	before := n.Bytes()
-	n.table.Remove(e)
-	n.bytes -= e.size()
+	before, st := n.Bytes(), e.st
+	n.long -= e.besides()
+	n.table.remove(e)
 	n.r.named.Add(n.Bytes() - before)
 	n.r.names.Add(-1)
-	return e.st
-}
-
-// All are the names with their statements, in no order. They must not be changed
-// meanwhile.
-func (n *Names) All() iter.Seq2[string, *Statement] {
-	return func(yield func(string, *Statement) bool) {
-		for e := range n.table.All() {
-			if !yield(e.text, e.st) {
-				return
-			}
-		}
-	}
+	return st
 }
 
 // Close releases the statements of all names. The names must not be used any more. It
 // takes about a microsecond for each; any goroutine may do it.
 func (n *Names) Close() {
-	for e := range n.table.All() {
+	for e := range n.table.all() {
 		n.r.Release(e.st)
 	}
 	n.r.named.Add(-n.Bytes())

@@ -2,6 +2,8 @@ package cache_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/pgebb/pgebb/cache"
@@ -44,9 +46,54 @@ func TestNamesAreCountedByTheRegistry(t *testing.T) {
 	}
 }
 
+// TestNamesAreWhatAMapHolds compares them with one over random changes, at all sizes that
+// they pass on the way up and down.
+func TestNamesAreWhatAMapHolds(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	r := cache.NewRegistry(1<<30, 0)
+	n := r.NewNames()
+	empty := n.Bytes()
+	a, b := intern(t, r, "a", ""), intern(t, r, "b", "")
+	reference := map[string]*cache.Statement{}
+	for _, puts := range []float64{0.9, 0.1, 0.5, 0.02, 0} {
+		for range 40_000 {
+			key := rnd.IntN(8000)
+			text := fmt.Sprint(strings.Repeat("n", key%70), key)
+			switch st := n.Get([]byte(text)); {
+			case st != reference[text]:
+				t.Fatalf("%q is %p, want %p", text, st, reference[text])
+			case st == nil && rnd.Float64() < puts:
+				st = []*cache.Statement{a, b}[key%2]
+				n.Put(text, st)
+				reference[text] = st
+			case st != nil && rnd.Float64() > puts:
+				if n.Delete(text) != st {
+					t.Fatalf("%q stood for something else", text)
+				}
+				delete(reference, text)
+			}
+		}
+		bytes, _ := r.Named()
+		if n.Len() != len(reference) || n.Bytes() != n.Recount() || bytes != n.Bytes() {
+			t.Fatalf("%d names of %d bytes, want %d of %d, the registry says %d", n.Len(), n.Bytes(), len(reference), n.Recount(), bytes)
+		}
+		if most := int64(400 * (n.Len() + 10)); n.Bytes() > most {
+			t.Errorf("%d names take %d bytes", n.Len(), n.Bytes())
+		}
+	}
+	for text, st := range reference {
+		if n.Delete(text) != st {
+			t.Fatalf("%q stood for something else", text)
+		}
+	}
+	if n.Bytes() != empty {
+		t.Errorf("no names take %d bytes", n.Bytes())
+	}
+}
+
 // TestNamesOfOneStatementAreWithinTheLimit has one statement prepared again and again.
 func TestNamesOfOneStatementAreWithinTheLimit(t *testing.T) {
-	const limit = 100_000
+	const limit, atOnce = 1_000_000, 64 << 10
 	r := cache.NewRegistry(limit, 10)
 	n := r.NewNames()
 	for i := 0; ; i++ {
@@ -59,7 +106,7 @@ func TestNamesOfOneStatementAreWithinTheLimit(t *testing.T) {
 			t.Fatalf("%d names are taken", i)
 		}
 	}
-	if r.Bytes() > limit+limit/10 { // names come after the statement, a table's segment at a time
+	if r.Bytes() > limit+atOnce { // names come after the statement, many slots at a time
 		t.Errorf("%d bytes", r.Bytes())
 	}
 }

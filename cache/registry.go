@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"unique"
 	"unsafe"
-
-	"github.com/pgebb/pgebb/internal/memory"
 )
 
 // ErrRegistryFull says that a statement that is new would exceed the registry's limit.
@@ -24,45 +22,54 @@ const (
 	// shardBits are those of a hash that say which.
 	shardBits = 6
 
-	// StatementCost is what a statement costs in bytes besides its text and its share of
-	// the table.
+	// StatementCost is what a statement costs in bytes besides its text, TextCost for
+	// that, and its share of the table.
 	StatementCost = int64(unsafe.Sizeof(Statement{}))
+	TextCost      = int64(recordHeader)
 
-	// roomForName is about what a client's name for a statement costs in bytes, its
-	// share of the table included.
-	roomForName = NameCost + 24 + 8
+	// EntryCost is what a table takes for each statement, without room for more.
+	EntryCost = int64(unsafe.Sizeof(entry{})) + 4
+
+	// roomForName is about what a client's name for a statement costs in bytes.
+	roomForName = NameCost + 8
 )
 
 // Statement is a prepared statement: its text and the types of its parameters, and the
-// settings that its meaning depends on. There is one for all who prepare the same.
+// settings that its meaning depends on. There is one for all who prepare the same. Who
+// does not use it, as [Registry.Intern] and [Registry.Release] count that, must not look at
+// it: by then there may be another one in its place.
+//
+// It stays where it is in memory, since others point to it, and keeps a page from going
+// back to the system; so it has only what must be in such a place.
 type Statement struct {
-	body  string                // constant; as in a Parse, from the text on
-	plan  unique.Handle[string] // constant; what else its meaning depends on
-	id    atomic.Uint64         // makes its name on servers
-	next  *Statement            // of its bucket; guarded by the shard's mu, as are all that follow
-	older *Statement            // in the list of those nobody uses, which are those with no refs
-	newer *Statement
-	hash  uint32 // constant; its lowest bits choose the bucket
-	refs  int32
+	text atomic.Pointer[record] // as in a Parse, from the text on
+	plan unique.Handle[string]  // constant; what else its meaning depends on
+	id   atomic.Uint64          // makes its name on servers
+	refs int32                  // guarded by the shard's mu
+	at   uint32                 // in the shard's queue, if there are no refs; guarded by the shard's mu
 }
 
-// Link implements [Element].
-func (st *Statement) Link() **Statement { return &st.next }
+// entry is a statement in the table of its shard.
+type entry struct {
+	st   *Statement
+	hash uint32 // constant; its lowest bits choose the shard
+	next uint32
+}
 
-// Hash implements [Element].
-func (st *Statement) Hash() uint64 { return uint64(st.hash) >> shardBits }
+// Link implements slotElement.
+func (e *entry) Link() *uint32 { return &e.next }
+
+// Hash implements slotElement.
+func (e *entry) Hash() uint64 { return uint64(e.hash) >> shardBits }
 
 // Body is the statement as a Parse holds it behind its name: the text, and the types of
-// the parameters. It must not be changed.
-func (st *Statement) Body() string { return st.body }
+// the parameters. Who keeps it keeps a block of other texts from being collected.
+func (st *Statement) Body() string { return st.text.Load().text() }
 
 // Text is the text, as bytes that must not be changed.
 func (st *Statement) Text() []byte {
-	n := strings.IndexByte(st.body, 0)
-	if n < 0 {
-		n = len(st.body)
-	}
-	return unsafe.Slice(unsafe.StringData(st.body), n) // no copy: whoever reads it does not keep it
+	sql := text(st.Body())
+	return unsafe.Slice(unsafe.StringData(sql), len(sql)) // no copy: whoever reads it does not keep it
 }
 
 // Plan is what else the statement's meaning depends on.
@@ -94,8 +101,8 @@ func (st *Statement) SetJudged(leavesSomething bool) {
 	st.id.Or(bits)
 }
 
-// size is what the statement costs in bytes, but for its share of the table.
-func (st *Statement) size() int64 { return memory.SizeOf(len(st.body)) + StatementCost }
+// size is what the statement costs in bytes, but for its share of what it shares with others.
+func (st *Statement) size() int64 { return st.text.Load().room() + StatementCost }
 
 // Registry holds the statements of all clients, each once. Those that nobody uses any
 // more are kept for a while, because the next client is likely to prepare them again. It
@@ -115,12 +122,17 @@ type Registry struct {
 	shards [registryShards]registryShard
 }
 
+// registryShard has those statements whose hash ends with its number.
 type registryShard struct {
-	mu     sync.Mutex
-	table  Table[Statement, *Statement]
-	texts  int64      // what the texts take in bytes
-	oldest *Statement // of those nobody uses
-	newest *Statement
+	mu    sync.Mutex
+	table slots[entry, *entry] // guarded by mu, as is all of the following
+	texts texts
+	idle  idleQueue
+}
+
+// bytes is what the shard takes. It is to be asked before a change and behind it.
+func (s *registryShard) bytes() int64 {
+	return s.table.bytes() + s.texts.bytes() + s.idle.bytes() + int64(s.table.len())*StatementCost
 }
 
 // Schema is a number that is another one after each [Registry.Altered].
@@ -155,7 +167,7 @@ func (r *Registry) Statements() (texts, rest, n int64) {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		texts += s.texts
+		texts += s.texts.bytes()
 		s.mu.Unlock()
 	}
 	return texts, max(r.bytes.Load()-texts, 0), r.count.Load()
@@ -166,23 +178,28 @@ func (r *Registry) Named() (bytes, n int64) { return r.named.Load(), r.names.Loa
 
 // Verify counts again what Statements says; it stops all use of the registry meanwhile.
 func (r *Registry) Verify() error {
-	var bytes, texts, n, idle int64
+	var bytes, n, idle int64
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		bytes += s.table.Bytes()
-		for st := range s.table.All() {
-			bytes += st.size()
-			texts += memory.SizeOf(len(st.body))
+		bytes += s.bytes()
+		var live int64
+		for e := range s.table.all() {
+			live += e.st.text.Load().room()
 			n++
+			if e.st.refs == 0 {
+				idle++
+			}
 		}
-		texts -= s.texts
-		for st := s.oldest; st != nil; st = st.newer {
-			idle++
+		if err := s.texts.verify(); err != nil {
+			return err
+		}
+		if live != s.texts.live {
+			return fmt.Errorf("texts of statements take %d bytes, in blocks they take %d", live, s.texts.live)
 		}
 	}
-	if texts != 0 || bytes != r.bytes.Load() || n != r.count.Load() || idle != r.idle.Load() {
+	if bytes != r.bytes.Load() || n != r.count.Load() || idle != r.idle.Load() {
 		return fmt.Errorf("%d statements of %d bytes, %d of them unused, are counted as %d of %d bytes, %d unused", n, bytes, idle, r.count.Load(), r.bytes.Load(), r.idle.Load())
 	}
 	return nil
@@ -213,53 +230,74 @@ func (r *Registry) Intern(body []byte, plan string) (*Statement, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.find(hash, body, plan)
-	cost := roomForName
-	if st == nil {
-		cost += memory.SizeOf(len(body)) + StatementCost + s.table.Growth()
-	}
-	if r.Bytes()+cost > r.limit.Load() {
+	if cost := s.costOf(st, body); r.Bytes()+cost > r.limit.Load() {
 		s.mu.Unlock()
 		r.makeRoom(cost)
 		s.mu.Lock()
-		if r.Bytes()+cost > r.limit.Load() {
+		st = s.find(hash, body, plan)
+		if r.Bytes()+s.costOf(st, body) > r.limit.Load() {
 			return nil, ErrRegistryFull
 		}
-		st = s.find(hash, body, plan)
 	}
 	if st != nil {
 		r.useLocked(s, st)
 		return st, nil
 	}
-	st = &Statement{body: string(body), plan: unique.Make(plan), hash: hash, refs: 1}
+	st = &Statement{plan: unique.Make(plan), refs: 1}
 	st.id.Store(r.lastID.Add(1))
-	before := s.table.Bytes()
-	s.table.Insert(st)
-	s.texts += memory.SizeOf(len(body))
-	r.bytes.Add(st.size() + s.table.Bytes() - before)
+	before := s.bytes()
+	st.text.Store(s.texts.put(body, hash))
+	s.table.insert(entry{st: st, hash: hash})
+	r.bytes.Add(s.bytes() - before)
 	r.count.Add(1)
 	return st, nil
 }
 
+// costOf is what one more use of a statement adds to what all take, in bytes; nil is a new
+// one.
+func (s *registryShard) costOf(st *Statement, body []byte) int64 {
+	if st != nil {
+		return roomForName
+	}
+	return roomForName + StatementCost + s.texts.growth(len(body)) + s.table.growth()
+}
+
 func (s *registryShard) find(hash uint32, body []byte, plan string) *Statement {
-	for st := s.table.First(uint64(hash) >> shardBits); st != nil; st = st.next {
-		if st.hash == hash && st.body == string(body) && st.plan.Value() == plan {
-			return st
+	for e := s.table.first(uint64(hash) >> shardBits); e != nil; e = s.table.next(e) {
+		if e.hash == hash && e.st.Body() == string(body) && e.st.plan.Value() == plan {
+			return e.st
 		}
 	}
 	return nil
 }
 
+// entryOf is that of a text.
+func (s *registryShard) entryOf(text *record) *entry {
+	e := s.table.first(uint64(text.hash) >> shardBits)
+	for e.st.text.Load() != text {
+		e = s.table.next(e)
+	}
+	return e
+}
+
 func (r *Registry) useLocked(s *registryShard, st *Statement) {
 	if st.refs == 0 {
-		s.unlink(st)
-		r.idle.Add(-1)
+		r.notIdle(s, st)
 	}
 	st.refs++
 }
 
+// notIdle takes a statement out of those that nobody uses.
+func (r *Registry) notIdle(s *registryShard, st *Statement) {
+	before := s.bytes()
+	s.idle.remove(st)
+	r.bytes.Add(s.bytes() - before)
+	r.idle.Add(-1)
+}
+
 // Release ends the use of a statement.
 func (r *Registry) Release(st *Statement) {
-	s := r.shardOf(st.hash)
+	s := r.shardOf(st.text.Load().hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.refs--
@@ -269,10 +307,12 @@ func (r *Registry) Release(st *Statement) {
 	if st.refs > 0 {
 		return
 	}
-	s.link(st)
+	before := s.bytes()
+	s.idle.push(st)
+	r.bytes.Add(s.bytes() - before)
 	r.idle.Add(1)
-	for r.idle.Load() > r.unused.Load() && s.oldest != nil {
-		r.dropLocked(s, s.oldest)
+	for r.idle.Load() > r.unused.Load() && s.idle.n > 0 {
+		r.dropLocked(s, s.idle.oldest())
 	}
 }
 
@@ -286,8 +326,8 @@ func (r *Registry) Reset() int {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		for s.oldest != nil {
-			r.dropLocked(s, s.oldest)
+		for s.idle.n > 0 {
+			r.dropLocked(s, s.idle.oldest())
 			n++
 		}
 		s.mu.Unlock()
@@ -301,47 +341,45 @@ func (r *Registry) makeRoom(cost int64) {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		for s.oldest != nil && r.Bytes()+cost > r.limit.Load() {
-			r.dropLocked(s, s.oldest)
+		for s.idle.n > 0 && r.Bytes()+cost > r.limit.Load() {
+			r.dropLocked(s, s.idle.oldest())
 		}
 		s.mu.Unlock()
 	}
 }
 
+// noText is what a statement has that is gone, so that whoever still points to it does not
+// keep a block; constant.
+var noText record
+
+// dropLocked drops a statement that nobody uses.
 func (r *Registry) dropLocked(s *registryShard, st *Statement) {
-	s.unlink(st)
-	r.idle.Add(-1)
+	r.notIdle(s, st)
 	r.gone.Add(1)
 	r.count.Add(-1)
-	before := s.table.Bytes()
-	s.table.Remove(st)
-	s.texts -= memory.SizeOf(len(st.body))
-	r.bytes.Add(s.table.Bytes() - before - st.size())
+	before := s.bytes()
+	text := st.text.Load()
+	s.table.remove(s.entryOf(text))
+	st.text.Store(&noText)
+	s.texts.drop(text)
+	s.texts.tidy(s.moved)
+	if s.table.len() == 0 {
+		s.idle = idleQueue{}
+	}
+	r.bytes.Add(s.bytes() - before)
 }
 
-// link appends a statement to the list of those nobody uses.
-func (s *registryShard) link(st *Statement) {
-	st.older, st.newer = s.newest, nil
-	if s.newest != nil {
-		s.newest.newer = st
-	} else {
-		s.oldest = st
+// moved is called when a text has another place. A statement that nobody uses gets
+// another one, too.
+func (s *registryShard) moved(from, to *record) {
+	e := s.entryOf(from)
+	if st := e.st; st.refs == 0 {
+		e.st = &Statement{plan: st.plan, at: st.at}
+		e.st.id.Store(st.id.Load())
+		s.idle.q[st.at] = e.st
+		st.text.Store(&noText)
 	}
-	s.newest = st
-}
-
-func (s *registryShard) unlink(st *Statement) {
-	if st.older != nil {
-		st.older.newer = st.newer
-	} else {
-		s.oldest = st.newer
-	}
-	if st.newer != nil {
-		st.newer.older = st.older
-	} else {
-		s.newest = st.older
-	}
-	st.older, st.newer = nil, nil
+	e.st.text.Store(to)
 }
 
 // Info is a statement as the console shows it.
@@ -358,8 +396,8 @@ func (r *Registry) Each(f func(Info)) {
 		s := &r.shards[i]
 		var infos []Info
 		s.mu.Lock()
-		for st := range s.table.All() {
-			infos = append(infos, Info{st.ID(), text(st.body), int(st.refs), st.size()})
+		for e := range s.table.all() {
+			infos = append(infos, Info{e.st.ID(), strings.Clone(text(e.st.Body())), int(e.st.refs), e.st.size()})
 		}
 		s.mu.Unlock()
 		for _, info := range infos {
@@ -370,10 +408,8 @@ func (r *Registry) Each(f func(Info)) {
 
 // text is the SQL text at the start of a body.
 func text(body string) string {
-	for i := range len(body) {
-		if body[i] == 0 {
-			return body[:i]
-		}
+	if i := strings.IndexByte(body, 0); i >= 0 {
+		return body[:i]
 	}
 	return body
 }

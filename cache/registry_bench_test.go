@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -40,6 +41,35 @@ func BenchmarkAMillionStatements(b *testing.B) {
 		b.ReportMetric(float64(held)/n, "bytes/statement")
 		report(b, "prepare", prepare)
 		report(b, fmt.Sprintf("leave-of-%d", atOnce), leave)
+	}
+}
+
+// BenchmarkASpikeThatFalls closes 99 of a hundred statements of a million, in no order, so
+// that texts are moved, and prints how long the longest of all calls took.
+func BenchmarkASpikeThatFalls(b *testing.B) {
+	const n = 1_000_000
+	for b.Loop() {
+		r := cache.NewRegistry(1<<40, 0)
+		names := r.NewNames()
+		text := make([]byte, 0, 256)
+		for i := range n {
+			text = fmt.Appendf(text[:0], "SELECT %d AS n, '%0180d' AS p", i, i)
+			st, err := r.Intern(text, "")
+			if err != nil {
+				b.Fatal(err)
+			}
+			names.Put(fmt.Sprint("s", i), st)
+		}
+		var closed []time.Duration
+		for _, i := range rand.Perm(n)[n/100:] {
+			name := fmt.Sprint("s", i)
+			start := time.Now()
+			r.Release(names.Delete(name))
+			closed = append(closed, time.Since(start))
+		}
+		b.ReportMetric(float64(r.Bytes())/float64(r.Len()), "bytes/statement-left")
+		report(b, "close", closed)
+		names.Close()
 	}
 }
 

@@ -6,6 +6,7 @@ package cache_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 
@@ -45,4 +46,42 @@ func TestBytesAreWhatTheHeapGrowsBy(t *testing.T) {
 		}
 		runtime.KeepAlive(r)
 	}
+}
+
+// TestWhatIsLeftOfASpikeHoldsLittleMore has one statement of a hundred survive, anywhere
+// among the others. Of what goes, no more may stay than the places of statements, that
+// others can point to.
+func TestWhatIsLeftOfASpikeHoldsLittleMore(t *testing.T) {
+	const n, survivors = 200_000, 2000
+	pages := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapInuse)
+	}
+	r := cache.NewRegistry(1<<40, 0)
+	before := pages()
+	names := r.NewNames()
+	fill := func(first, n int) {
+		for i := first; i < first+n; i++ {
+			names.Put(fmt.Sprint("s", i), intern(t, r, fmt.Sprintf("%0200d", i), ""))
+		}
+	}
+	fill(0, survivors)
+	few := r.Bytes()
+	fill(survivors, n-survivors)
+	peak := pages() - before
+	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(n)[survivors:] {
+		r.Release(names.Delete(fmt.Sprint("s", i)))
+	}
+	left := pages() - before
+	if r.Len() != survivors || r.Bytes() > 2*few {
+		t.Errorf("%d statements of %d bytes are left; as many took %d before the others came", r.Len(), r.Bytes(), few)
+	}
+	if most := 2*few + n*cache.StatementCost + 1<<20; left > most {
+		t.Errorf("of %d bytes of pages %d are left, want at most %d", peak, left, most)
+	}
+	t.Logf("pages of %d bytes at the peak, %d left, the ledger says %d, before the spike %d", peak, left, r.Bytes(), few)
+	runtime.KeepAlive(names)
 }

@@ -87,12 +87,15 @@ func TestMemoryDocumentListsEveryLine(t *testing.T) {
 func TestMemoryDocumentHasTheCosts(t *testing.T) {
 	text := read(t, "docs/memory.md")
 	for what, want := range map[string]int64{
-		"a client that does nothing":                        frontend.ClientCost,
-		"a prepared statement, besides its text":            cache.StatementCost,
-		"a client's name for one, besides its text":         cache.NameCost,
-		"a server, besides what Postgres told at its login": backend.ServerCost,
-		"a prepared statement on a server":                  backend.KeptCost,
-		"an encrypted connection":                           loop.TLSCost,
+		"a client that does nothing":                         frontend.ClientCost,
+		"a prepared statement, besides its text":             cache.StatementCost,
+		"its text, besides what is in it":                    cache.TextCost,
+		"its place in the table of all":                      cache.EntryCost,
+		"a client's name for one":                            cache.NameCost,
+		"the same with more than 11 bytes, besides its text": cache.NameCost + cache.LongNameCost,
+		"a server, besides what Postgres told at its login":  backend.ServerCost,
+		"a prepared statement on a server":                   backend.KeptCost,
+		"an encrypted connection":                            loop.TLSCost,
 	} {
 		m := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(what) + ` \| (\d+) \|$`).FindStringSubmatch(text)
 		if m == nil {

@@ -6,19 +6,24 @@ import (
 )
 
 const (
-	// freeGarbage is how many bytes of garbage there may be at any time, and leastPercent
-	// the least part of what is live that there may be. By default there may be as
-	// much garbage as there is live, which is a lot where prepared statements take
-	// hundreds of megabytes.
-	freeGarbage  = 32 << 20
-	leastPercent = 30
+	// freeGarbage is how many bytes of garbage there may be at any time, and scanPercent
+	// how much more, in percent of what a collection has to look through, which is what it
+	// costs. By default there may be as much garbage as there is live, which is a lot
+	// where prepared statements take hundreds of megabytes, and their texts cost nothing
+	// to collect.
+	freeGarbage = 32 << 20
+	scanPercent = 30
+
+	// leastPercent is the least part of what is live that there may be, because the
+	// runtime needs some time to get ready.
+	leastPercent = 5
 
 	// mostPercent is the runtime's default.
 	mostPercent = 100
 
-	// paceStep is by how much the percentage must change to be set: each time all
-	// goroutines stop for a moment.
-	paceStep = 5
+	// paceStep is by what part of itself the percentage must change to be set: each time
+	// all goroutines stop for a moment.
+	paceStep = 8
 )
 
 // pacer has the runtime collect earlier when the heap is large. It is the reclaimer's.
@@ -37,19 +42,20 @@ func newPacer() pacer {
 
 // collected is called when a collection has ended.
 func (p *pacer) collected(h Heap) {
-	want := percentFor(h.Live)
-	if max(want, p.percent)-min(want, p.percent) < paceStep {
+	want := percentFor(h)
+	if change := max(want, p.percent) - min(want, p.percent); change == 0 || change < p.percent/paceStep {
 		return
 	}
 	p.percent = want
 	p.set(want)
 }
 
-func percentFor(live uint64) int {
-	if live <= freeGarbage {
+func percentFor(h Heap) int {
+	if h.Live <= freeGarbage {
 		return mostPercent
 	}
-	return max(int(freeGarbage*100/live), leastPercent)
+	garbage := max(freeGarbage, h.Scannable*scanPercent/100)
+	return min(max(int(garbage*100/h.Live), leastPercent), mostPercent)
 }
 
 // programPart is about what the program's code and variables take in bytes.

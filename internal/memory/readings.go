@@ -8,6 +8,7 @@ import (
 type Heap struct {
 	Objects   uint64 // live objects and garbage not collected yet
 	Live      uint64 // of them, live at the last collection
+	Scannable uint64 // of Live, what a collection has to look through for pointers
 	Unused    uint64 // room in spans with objects
 	Free      uint64 // spans without objects that were not returned to the system
 	Stacks    uint64 // of goroutines, and free ones
@@ -27,7 +28,7 @@ func (h Heap) Slack() uint64 {
 }
 
 // heapMetrics are the runtime's names of the fields of Heap, in their order; what is
-// behind the first eight is summed up as Metadata, too.
+// behind the first nine is summed up as Metadata, too.
 var heapMetrics = []string{
 	"/memory/classes/heap/objects:bytes",
 	"/gc/heap/live:bytes",
@@ -37,6 +38,7 @@ var heapMetrics = []string{
 	"/memory/classes/metadata/other:bytes",
 	"/gc/heap/allocs:bytes",
 	"/gc/cycles/total:gc-cycles",
+	"/gc/scan/heap:bytes",
 	"/memory/classes/metadata/mcache/free:bytes",
 	"/memory/classes/metadata/mcache/inuse:bytes",
 	"/memory/classes/metadata/mspan/free:bytes",
@@ -54,8 +56,8 @@ func Read() Heap {
 	}
 	metrics.Read(samples)
 	v := func(i int) uint64 { return samples[i].Value.Uint64() }
-	h := Heap{Objects: v(0), Live: v(1), Unused: v(2), Free: v(3), Stacks: v(4), Metadata: v(5), Allocated: v(6), Cycles: v(7)}
-	for i := 8; i < len(samples); i++ {
+	h := Heap{Objects: v(0), Live: v(1), Unused: v(2), Free: v(3), Stacks: v(4), Metadata: v(5), Allocated: v(6), Cycles: v(7), Scannable: v(8)}
+	for i := 9; i < len(samples); i++ {
 		h.Metadata += v(i)
 	}
 	return h

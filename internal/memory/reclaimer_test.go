@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 )
@@ -92,10 +93,17 @@ func TestCollectionsAreNoticed(t *testing.T) {
 func TestLargeHeapsAreCollectedEarlier(t *testing.T) {
 	var set []int
 	p := pacer{func(percent int) { set = append(set, percent) }, mostPercent}
-	for _, live := range []uint64{mib, 30 * mib, 33 * mib, 64 * mib, 65 * mib, 1024 * mib, 1025 * mib, mib} {
-		p.collected(Heap{Live: live})
+	for _, h := range []Heap{
+		{Live: mib}, {Live: 30 * mib}, {Live: 33 * mib}, {Live: 64 * mib}, {Live: 65 * mib},
+		{Live: 320 * mib, Scannable: 80 * mib},
+		{Live: 1000 * mib, Scannable: 500 * mib}, {Live: 1001 * mib, Scannable: 501 * mib},
+		{Live: 64 * mib, Scannable: 64 * mib},
+		{Live: 10_000 * mib, Scannable: mib},
+		{Live: mib},
+	} {
+		p.collected(h)
 	}
-	if want := []int{50, 30, 100}; len(set) != 3 || set[0] != want[0] || set[1] != want[1] || set[2] != want[2] {
+	if want := []int{50, 10, 15, 50, 5, 100}; !slices.Equal(set, want) {
 		t.Errorf("set to %v, want %v", set, want)
 	}
 }

@@ -37,3 +37,13 @@ func SizeOf[N int | int64 | uintptr](n N) int64 {
 	}
 	return (size + pageSize - 1) &^ (pageSize - 1)
 }
+
+// SizeOfPointers is SizeOf for what has pointers in it: if it is neither small nor large,
+// where they are is noted in front of it.
+func SizeOfPointers[N int | int64 | uintptr](n N) int64 {
+	const small, header = 512, 8
+	if largest := sizeClasses[len(sizeClasses)-1]; n <= small || int64(n)+header > largest {
+		return SizeOf(n)
+	}
+	return SizeOf(n + header)
+}
