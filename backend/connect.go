@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,40 +37,69 @@ type TCPOptions struct {
 	Congestion  string        // congestion control algorithm
 }
 
-// Apply sets the options on a connection; on one that is not TCP it does nothing.
-func (o TCPOptions) Apply(conn net.Conn) error {
-	tcp, ok := conn.(*net.TCPConn)
-	if !ok {
+// Apply sets the options on the socket of a connection, or on that of a listener, whose
+// connections inherit them (Linux copies a listening socket for each, so none costs a
+// call). On what is not TCP it does nothing.
+func (o TCPOptions) Apply(socket any) error {
+	var sc syscall.Conn
+	switch s := socket.(type) {
+	case *net.TCPConn:
+		sc = s
+	case *net.TCPListener:
+		sc = s
+	default:
 		return nil
 	}
-	config := net.KeepAliveConfig{Enable: o.Keepalive, Idle: o.Idle, Interval: o.Interval, Count: o.Probes}
-	if err := tcp.SetKeepAliveConfig(config); err != nil {
-		return fmt.Errorf("setting TCP keepalive: %w", err)
-	}
-	if o.UserTimeout == 0 && o.Congestion == "" {
-		return nil
-	}
-	raw, err := tcp.SyscallConn()
+	raw, err := sc.SyscallConn()
 	if err != nil {
 		return fmt.Errorf("setting TCP options: %w", err)
 	}
 	var failed error
-	err = raw.Control(func(fd uintptr) {
-		if o.UserTimeout > 0 {
-			failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(o.UserTimeout.Milliseconds()))
-		}
-		if o.Congestion != "" && failed == nil {
-			failed = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, o.Congestion)
-		}
-	})
-	if err == nil {
-		err = failed
+	if err := raw.Control(func(fd uintptr) { failed = o.set(int(fd)) }); err != nil {
+		failed = err
 	}
-	if err != nil {
-		return fmt.Errorf("setting TCP options: %w", err)
+	if failed != nil {
+		return fmt.Errorf("setting TCP options: %w", failed)
 	}
 	return nil
 }
+
+func (o TCPOptions) set(fd int) error {
+	keepalive := 0
+	if o.Keepalive {
+		keepalive = 1
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, keepalive); err != nil {
+		return fmt.Errorf("keepalive: %w", err)
+	}
+	for _, option := range []struct {
+		name  string
+		opt   int
+		value int64
+	}{
+		{"idle time before a probe", unix.TCP_KEEPIDLE, inSeconds(o.Idle)},
+		{"interval of probes", unix.TCP_KEEPINTVL, inSeconds(o.Interval)},
+		{"number of probes", unix.TCP_KEEPCNT, int64(o.Probes)},
+		{"user timeout", unix.TCP_USER_TIMEOUT, o.UserTimeout.Milliseconds()},
+	} {
+		if option.value <= 0 {
+			continue
+		}
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, option.opt, int(option.value)); err != nil {
+			return fmt.Errorf("%s (%d): %w", option.name, option.value, err)
+		}
+	}
+	if o.Congestion == "" {
+		return nil
+	}
+	if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, o.Congestion); err != nil {
+		return fmt.Errorf("congestion control %q: %w", o.Congestion, err)
+	}
+	return nil
+}
+
+// inSeconds rounds up, since the system knows no parts of a second.
+func inSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // Session is a connection that is logged in, with nothing read beyond the first
 // ReadyForQuery.
@@ -170,7 +200,7 @@ func secure(ctx context.Context, conn net.Conn, t Target) (net.Conn, error) {
 }
 
 func dial(ctx context.Context, t Target) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, t.Network, t.Address)
+	conn, err := (&net.Dialer{KeepAlive: -1}).DialContext(ctx, t.Network, t.Address) // Apply sets what is configured
 	if err != nil {
 		return nil, err // it says where to
 	}

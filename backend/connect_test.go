@@ -199,17 +199,9 @@ func TestCancelEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestTCPOptions(t *testing.T) {
-	target := listen(t, "tcp", "127.0.0.1:0", func(s *script) { _, _ = s.Read(make([]byte, 1)) })
-	conn, err := net.Dial("tcp", target.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	o := TCPOptions{Keepalive: true, Idle: 11 * time.Second, Interval: 7 * time.Second, Probes: 5, UserTimeout: 9 * time.Second, Congestion: "reno"}
-	if err := o.Apply(conn); err != nil {
-		t.Fatal(err)
-	}
+// hasOptions looks for the options of TestTCPOptions and TestConnectionsInheritTheOptionsOfTheirListener.
+func hasOptions(t *testing.T, conn net.Conn) {
+	t.Helper()
 	raw, err := conn.(syscall.Conn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
@@ -227,6 +219,51 @@ func TestTCPOptions(t *testing.T) {
 			t.Errorf("%s is %d, want %d (%v)", name, got, c.want, err)
 		}
 	}
+	var algorithm string
+	if err := raw.Control(func(fd uintptr) {
+		algorithm, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	}); err != nil || algorithm != "reno" {
+		t.Errorf("TCP_CONGESTION is %q, want reno (%v)", algorithm, err)
+	}
+}
+
+func TestConnectionsInheritTheOptionsOfTheirListener(t *testing.T) {
+	listening := net.ListenConfig{KeepAlive: -1}
+	listening.SetMultipathTCP(false) // which has no user timeout
+	ln, err := listening.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	o := TCPOptions{Keepalive: true, Idle: 11 * time.Second, Interval: 6500 * time.Millisecond, Probes: 5, UserTimeout: 9 * time.Second, Congestion: "reno"}
+	if err := o.Apply(ln); err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	ours, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	hasOptions(t, ours)
+}
+
+func TestTCPOptions(t *testing.T) {
+	target := listen(t, "tcp", "127.0.0.1:0", func(s *script) { _, _ = s.Read(make([]byte, 1)) })
+	conn, err := net.Dial("tcp", target.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	o := TCPOptions{Keepalive: true, Idle: 11 * time.Second, Interval: 7 * time.Second, Probes: 5, UserTimeout: 9 * time.Second, Congestion: "reno"}
+	if err := o.Apply(conn); err != nil {
+		t.Fatal(err)
+	}
+	hasOptions(t, conn)
 	if err := (TCPOptions{Congestion: "nonesuch"}).Apply(conn); err == nil || !strings.Contains(err.Error(), "setting TCP options") {
 		t.Errorf("an unknown congestion control algorithm: %v", err)
 	}

@@ -167,7 +167,6 @@ func (f *Frontend) serve(conn net.Conn) {
 	if t := cfg.General.ClientLoginTimeout; t != config.Off {
 		_ = conn.SetDeadline(time.Now().Add(t))
 	}
-	setTCP(conn, cfg, f.log)
 	r := &reception{conn: conn, encryption: f.encryption.Load()}
 	st, err := r.readStartup()
 	conn = r.conn

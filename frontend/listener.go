@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -52,14 +51,19 @@ func (f *Frontend) Listen() error {
 }
 
 func (f *Frontend) listen(network, address string) error {
-	// Keepalive is set as the configuration says, so Go need not set its own before.
+	// Connections inherit their options from the socket that listens, so Go need not set any.
 	listening := net.ListenConfig{KeepAlive: -1}
+	listening.SetMultipathTCP(false) // it has no TCP_USER_TIMEOUT, and Postgres does not speak it either
 	ln, err := listening.Listen(context.Background(), network, address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("listening for clients: %w: another process is there; stop it or change general.port", err)
 	}
 	if err != nil {
 		return fmt.Errorf("listening for clients: %w", err)
+	}
+	if err := TCPOptions(f.cfg.Load()).Apply(ln); err != nil {
+		ln.Close()
+		return fmt.Errorf("listening for clients: %w: see [tcp]", err)
 	}
 	l := &Listener{ln, make(chan struct{})}
 	f.mu.Lock()
@@ -158,13 +162,6 @@ func maxOpenFiles() uint64 {
 		return 0
 	}
 	return limit.Cur
-}
-
-// setTCP sets the options of the configuration on a client's connection.
-func setTCP(conn net.Conn, cfg *config.Config, log *slog.Logger) {
-	if err := TCPOptions(cfg).Apply(conn); err != nil {
-		log.Warn("client connection", "error", err)
-	}
 }
 
 // TCPOptions are those of the configuration's [tcp] table, for both sides.
