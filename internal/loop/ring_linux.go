@@ -17,9 +17,10 @@ import (
 // The layout of what is shared with the system is that of linux/io_uring.h.
 type ring struct {
 	fd      int
-	shared  []byte // both queues, which one mapping holds
-	entries []byte // the submission entries
-	sqes    []sqe  // on entries
+	shared  []byte  // both queues, which one mapping holds
+	entries []byte  // the submission entries
+	probe   [2]byte // what try sends and receives: not on its stack, which moves when it grows
+	sqes    []sqe   // on entries
 	sqTail  *uint32
 	sqMask  uint32
 	sqIndex []uint32
@@ -129,12 +130,12 @@ func (r *ring) try() error {
 	}
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
-	var to, from [1]byte
-	to[0] = 'x'
+	const to, from = 0, 1
+	r.probe = [2]byte{to: 'x'}
 	var results [2]int32
-	r.send(pair[0], to[:], 0)
-	r.recv(pair[1], from[:], 1)
-	if r.run(results[:]); results != [2]int32{1, 1} || from != to {
+	r.send(pair[0], r.probe[to:from], 0)
+	r.recv(pair[1], r.probe[from:], 1)
+	if r.run(results[:]); results != [2]int32{1, 1} || r.probe[from] != r.probe[to] {
 		return fmt.Errorf("io_uring does not send and receive: %d, %d", results[0], results[1])
 	}
 	return nil
