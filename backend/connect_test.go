@@ -199,7 +199,10 @@ func TestCancelEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// hasOptions looks for the options of TestTCPOptions and TestConnectionsInheritTheOptionsOfTheirListener.
+// allTCPOptions differ from what the system has. The interval is rounded up.
+var allTCPOptions = TCPOptions{Keepalive: true, Idle: 11 * time.Second, Interval: 6500 * time.Millisecond, Probes: 5, UserTimeout: 9 * time.Second, Congestion: "reno"}
+
+// hasOptions looks for allTCPOptions.
 func hasOptions(t *testing.T, conn net.Conn) {
 	t.Helper()
 	raw, err := conn.(syscall.Conn).SyscallConn()
@@ -235,8 +238,7 @@ func TestConnectionsInheritTheOptionsOfTheirListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	o := TCPOptions{Keepalive: true, Idle: 11 * time.Second, Interval: 6500 * time.Millisecond, Probes: 5, UserTimeout: 9 * time.Second, Congestion: "reno"}
-	if err := o.Apply(ln); err != nil {
+	if err := allTCPOptions.Apply(ln); err != nil {
 		t.Fatal(err)
 	}
 	theirs, err := net.Dial("tcp", ln.Addr().String())
@@ -259,8 +261,7 @@ func TestTCPOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	o := TCPOptions{Keepalive: true, Idle: 11 * time.Second, Interval: 7 * time.Second, Probes: 5, UserTimeout: 9 * time.Second, Congestion: "reno"}
-	if err := o.Apply(conn); err != nil {
+	if err := allTCPOptions.Apply(conn); err != nil {
 		t.Fatal(err)
 	}
 	hasOptions(t, conn)
@@ -274,7 +275,7 @@ func TestTCPOptions(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
 	defer b.Close()
-	if err := o.Apply(a); err != nil {
+	if err := allTCPOptions.Apply(a); err != nil {
 		t.Errorf("a connection that is not TCP: %v", err)
 	}
 }

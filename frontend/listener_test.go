@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pgebb/pgebb/backend/backendtest"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/leak"
@@ -330,6 +332,41 @@ func TestAcceptingGoesOnWhenThereAreDescriptorsAgain(t *testing.T) {
 	f.closeListeners()
 	if n := strings.Count(log.String(), "clients cannot be accepted"); n != 1 {
 		t.Errorf("it is logged %d times: %s", n, log.String())
+	}
+}
+
+// TestTheSocketThatListensHasTheTCPOptions, which clients inherit (package backend tests that).
+func TestTheSocketThatListensHasTheTCPOptions(t *testing.T) {
+	f := newFrontend(t, "", io.Discard)
+	cfg := *f.cfg.Load()
+	cfg.TCP.Keepalive, cfg.TCP.Retries, cfg.TCP.UserTimeout = true, 7, 4*time.Second
+	f.cfg.Store(&cfg)
+	if err := f.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := f.listeners[0].Listener.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ level, option, want int }{
+		"SO_KEEPALIVE":     {unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+		"TCP_KEEPCNT":      {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 7},
+		"TCP_USER_TIMEOUT": {unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 4000},
+	} {
+		var got int
+		if cerr := raw.Control(func(fd uintptr) { got, err = unix.GetsockoptInt(int(fd), c.level, c.option) }); cerr != nil || err != nil || got != c.want {
+			t.Errorf("%s is %d, want %d (%v, %v)", name, got, c.want, cerr, err)
+		}
+	}
+}
+
+func TestTCPOptionsThatAreNoneStopTheStart(t *testing.T) {
+	f := newFrontend(t, "", io.Discard)
+	cfg := *f.cfg.Load()
+	cfg.TCP.CongestionControl = "nonesuch"
+	f.cfg.Store(&cfg)
+	if err := f.Listen(); err == nil || !strings.Contains(err.Error(), `congestion control "nonesuch"`) || !strings.Contains(err.Error(), "[tcp]") {
+		t.Errorf("listening: %v", err)
 	}
 }
 

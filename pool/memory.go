@@ -61,8 +61,7 @@ func (r *Registry) listenersMemory() memory.Holding {
 	h := memory.Holding{Name: "listeners", Doc: "clients that listen in transaction mode, their channels, and the connections for that"}
 	h.Items = r.subscribers.Load()
 	h.Bytes = h.Items * memory.SizeOf(unsafe.Sizeof(Subscriber{}))
-	for _, c := range r.listening() {
-		p := c.hasPubSub()
+	for _, p := range r.listening() {
 		p.mu.Lock()
 		h.Bytes += memory.SizeOf(unsafe.Sizeof(*p))
 		if p.running {

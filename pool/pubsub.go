@@ -238,7 +238,8 @@ func (h *PubSub) heard(n backend.Notification, message []byte) {
 	}
 	r := h.cluster.registry
 	x := r.newNotification(string(n.Channel), message)
-	var woken, full []*Subscriber
+	var woken []*Subscriber
+	full := 0 // subscribers that something did not fit at for the first time
 	h.mu.Lock()
 	if c := h.channels[string(n.Channel)]; c != nil {
 		c.received++
@@ -252,7 +253,7 @@ func (h *PubSub) heard(n backend.Notification, message []byte) {
 			case !fits:
 				c.dropped++
 				if first {
-					full = append(full, s)
+					full++
 				}
 			}
 		}
@@ -345,8 +346,7 @@ type ListenerRow struct {
 
 // Listeners are the channels that clients listen to in transaction and statement mode.
 func (r *Registry) Listeners() (rows []ListenerRow) {
-	for _, c := range r.listening() {
-		h := c.hasPubSub()
+	for _, h := range r.listening() {
 		h.mu.Lock()
 		for _, name := range slices.Sorted(maps.Keys(h.channels)) {
 			ch := h.channels[name]
@@ -360,13 +360,13 @@ func (r *Registry) Listeners() (rows []ListenerRow) {
 	return rows
 }
 
-// listening are the clusters at which anybody has ever listened.
-func (r *Registry) listening() (all []*Cluster) {
+// listening is what listens for clients, wherever any has ever listened.
+func (r *Registry) listening() (all []*PubSub) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, c := range r.clusters {
-		if c.hasPubSub() != nil {
-			all = append(all, c)
+		if h := c.hasPubSub(); h != nil {
+			all = append(all, h)
 		}
 	}
 	return all

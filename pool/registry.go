@@ -216,8 +216,8 @@ func (r *Registry) Close(ctx context.Context) {
 	for _, p := range r.Pools() {
 		p.retire()
 	}
-	for _, c := range r.listening() {
-		c.hasPubSub().end()
+	for _, h := range r.listening() {
+		h.end()
 	}
 	done := make(chan struct{})
 	go func() {

@@ -181,6 +181,17 @@ func hears(t *testing.T, c *frontendtest.Client, want ...string) {
 	}
 }
 
+// commitsUnheard ends a transaction, behind which nothing else is told yet.
+func commitsUnheard(t *testing.T, c *frontendtest.Client) {
+	t.Helper()
+	if err := c.Say(&pgproto3.Query{String: "COMMIT"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Until('Z'); err != nil || frontendtest.Types(got) != "CZ" {
+		t.Fatalf("COMMIT is answered with %q, %v", frontendtest.Types(got), err)
+	}
+}
+
 // TestOneConnectionListensForAll: it is there as long as anybody listens, Postgres is asked
 // once for each channel, and the process that has notified is that of Postgres.
 func TestOneConnectionListensForAll(t *testing.T) {
@@ -263,12 +274,7 @@ func TestNotificationsWaitForTheEndOfTheTransaction(t *testing.T) {
 			t.Fatalf("in a transaction a client is told %q, %v", frontendtest.Types(got), err)
 		}
 	}
-	if err := c.Say(&pgproto3.Query{String: "COMMIT"}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := c.Until('Z'); err != nil || frontendtest.Types(got) != "CZ" {
-		t.Fatalf("at its end it is told %q, %v", frontendtest.Types(got), err)
-	}
+	commitsUnheard(t, c)
 	hears(t, c, "a during")
 	query(t, other, "SELECT pg_notify('a', 'behind')")
 	hears(t, c, "a behind")
@@ -456,12 +462,7 @@ func TestWhatIsNotListenedToAnyMoreIsNotHeard(t *testing.T) {
 	query(t, other, "NOTIFY b, '2'")
 	hears(t, d, "b 2") // so it has come
 	query(t, c, "UNLISTEN a")
-	if err := c.Say(&pgproto3.Query{String: "COMMIT"}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := c.Until('Z'); err != nil || frontendtest.Types(got) != "CZ" {
-		t.Fatalf("COMMIT is answered with %q, %v", frontendtest.Types(got), err)
-	}
+	commitsUnheard(t, c)
 	hears(t, c, "b 2")
 	query(t, other, "NOTIFY a, '3'; NOTIFY b, '4'")
 	hears(t, c, "b 4")

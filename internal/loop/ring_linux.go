@@ -17,10 +17,9 @@ import (
 // The layout of what is shared with the system is that of linux/io_uring.h.
 type ring struct {
 	fd      int
-	shared  []byte  // both queues, which one mapping holds
-	entries []byte  // the submission entries
-	probe   [2]byte // what try sends and receives: not on its stack, which moves when it grows
-	sqes    []sqe   // on entries
+	shared  []byte // both queues, which one mapping holds
+	entries []byte // the submission entries
+	sqes    []sqe  // on entries
 	sqTail  *uint32
 	sqMask  uint32
 	sqIndex []uint32
@@ -29,6 +28,10 @@ type ring struct {
 	cqMask  uint32
 	cqes    []cqe
 	queued  uint32 // added and not submitted
+
+	// probe is what try sends and where that arrives. The system has its address, and what is on
+	// a stack moves when the stack grows.
+	probe [2]byte
 }
 
 // sqe is struct io_uring_sqe, as far as send and receive use it.
@@ -130,12 +133,11 @@ func (r *ring) try() error {
 	}
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
-	const to, from = 0, 1
-	r.probe = [2]byte{to: 'x'}
+	r.probe = [2]byte{'x'}
 	var results [2]int32
-	r.send(pair[0], r.probe[to:from], 0)
-	r.recv(pair[1], r.probe[from:], 1)
-	if r.run(results[:]); results != [2]int32{1, 1} || r.probe[from] != r.probe[to] {
+	r.send(pair[0], r.probe[:1], 0)
+	r.recv(pair[1], r.probe[1:], 1)
+	if r.run(results[:]); results != [2]int32{1, 1} || r.probe[1] != r.probe[0] {
 		return fmt.Errorf("io_uring does not send and receive: %d, %d", results[0], results[1])
 	}
 	return nil
