@@ -93,9 +93,11 @@ func TestStreamsComeThroughWhateverHandlersDo(t *testing.T) {
 		}
 		m := &moody{dice: rand.New(rand.NewPCG(seed, 0))} // the loop's
 		ours, theirs := newScripted(t, l, 12, func(s *scripted) { m.readable(t, s) })
-		for _, s := range ours {
-			s.drained = (*scripted).Resume
-		}
+		l.Call(func() { // a new connection is soon told that it can be written to
+			for _, s := range ours {
+				s.drained = (*scripted).Resume
+			}
+		})
 		stop := make(chan struct{})
 		var resumer, streams sync.WaitGroup
 		resumer.Go(func() {
