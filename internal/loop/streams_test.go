@@ -93,7 +93,7 @@ func TestStreamsComeThroughWhateverHandlersDo(t *testing.T) {
 		}
 		m := &moody{dice: rand.New(rand.NewPCG(seed, 0))} // the loop's
 		ours, theirs := newScripted(t, l, 12, func(s *scripted) { m.readable(t, s) })
-		l.Call(func() { // a new connection is soon told that it can be written to
+		l.Call(func() { // that what is sent comes later does not synchronize
 			for _, s := range ours {
 				s.drained = (*scripted).Resume
 			}
