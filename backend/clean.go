@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -14,17 +13,20 @@ import (
 // is needed is sent: nothing, if nothing may be left.
 
 // maxTouched is how many run-time parameters are remembered by name; if there are more, all
-// are looked at.
-const maxTouched = 16
-
-// maxCustom is how many run-time parameters are asked for by name at a time: Postgres has
-// 1,664 columns at most.
-const maxCustom = 1600
+// are looked at. Those with a dot in their name do not count: Postgres does not list them all,
+// so they have to be asked for by name. maxTouchedBytes is for the names of these.
+const (
+	maxTouched      = 16
+	maxTouchedBytes = 256 << 10
+)
 
 // touched is what has been done to a session since it was last looked at.
 type touched struct {
-	flags verdict.Flags // of verdict.Session, with Unnamed and Unknown
-	names []string      // of parameters; valid unless Unnamed is set
+	flags  verdict.Flags   // of verdict.Session, with Unnamed and Unknown
+	names  map[string]bool // of parameters; only those with a dot matter if Unnamed is set
+	listed int             // how many of them have none
+	bytes  int             // of those that have one
+	lost   bool            // there were too many
 }
 
 // inSession are the flags that matter here.
@@ -35,18 +37,45 @@ const lookedAt = verdict.Settings | verdict.Authorization | verdict.Lock
 
 // Touch notes what the server is about to be sent.
 func (s *Server) Touch(v verdict.Verdict) {
-	f := v.Flags & inSession
-	s.touched.flags |= f
+	t := &s.touched
+	t.flags |= v.Flags & inSession
 	for _, set := range v.Settings {
-		switch {
-		case set.Local:
-		case set.Reset, len(s.touched.names) == maxTouched:
-			s.touched.flags |= verdict.Unnamed
-		case !slices.Contains(s.touched.names, set.Name):
-			s.touched.names = append(s.touched.names, set.Name)
+		if set.Local {
+			continue
 		}
+		if set.Reset {
+			t.flags |= verdict.Unnamed
+		}
+		t.note(set.Name, v.Has(verdict.Unknown))
 	}
 }
+
+// note remembers the name of a parameter; maybe says that it may be none.
+func (t *touched) note(name string, maybe bool) {
+	if t.names[name] {
+		return
+	}
+	if custom(name) {
+		if t.bytes+len(name) > maxTouchedBytes {
+			t.lost = t.lost || !maybe
+			return
+		}
+		t.bytes += len(name)
+	} else {
+		if t.listed == maxTouched {
+			t.flags |= verdict.Unnamed
+			return
+		}
+		t.listed++
+	}
+	if t.names == nil {
+		t.names = map[string]bool{}
+	}
+	t.names[name] = true
+}
+
+// custom reports whether a parameter is one of an extension or an application.
+func custom(name string) bool { return strings.Contains(name, ".") }
 
 // Left is what may have been left in the session and must be cleaned before anybody else
 // gets it.
@@ -73,187 +102,6 @@ func (s *Server) touchedBy(tag []byte) {
 	case command == "DECL" && ours:
 		s.touched.flags |= verdict.Hold
 	}
-}
-
-// Look asks Postgres what the session's run-time parameters are, and whether there is
-// something that the client would lose with the server: an advisory lock, or another
-// session user. [Server.Params] is then what they are. done is called with the parameters
-// that the client is to have from now on, which is more if it has reset some that it came with
-// (start).
-func (s *Server) Look(start Set, done func(want Set, err error)) error {
-	t := s.touched
-	if t.flags&verdict.Unnamed != 0 {
-		t.names = withCustom(t.names, s.params, start)
-	}
-	err := s.Ask([]string{lookSQL(t)}, func(failures []Failure) {
-		row := s.row
-		s.row = nil
-		switch {
-		case len(failures) > 0:
-			done(start, failures[0])
-		case len(row) != lookColumns+len(t.names):
-			done(start, errLook)
-		default:
-			done(s.looked(t, row, start), nil)
-		}
-	})
-	s.exchange.wantsRow = true
-	return err
-}
-
-// withCustom adds the names of the parameters with a dot in their name to a list of names.
-// pg_settings does not list those that no extension has defined, so they are asked for one by
-// one, as far as a SELECT can have columns.
-func withCustom(names []string, sets ...Set) []string {
-	names = slices.Clone(names)
-	there := map[string]bool{}
-	for _, name := range names {
-		there[strings.ToLower(name)] = true
-	}
-	for _, set := range sets {
-		for _, p := range set.Params() {
-			name := strings.ToLower(p.Name)
-			if len(names) < maxCustom && strings.Contains(name, ".") && !there[name] {
-				there[name] = true
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
-// Pinned reports whether the client would lose something with the server, as it was found
-// the last time.
-func (s *Server) Pinned() bool { return s.remains&(verdict.Lock|verdict.Authorization) != 0 }
-
-// errLook says that the answer to lookSQL is none.
-var errLook = errors.New("the state of the session cannot be read")
-
-// lookColumns are the columns of the answer in front of those of the named parameters.
-const lookColumns = 7
-
-// Separators of what is listed in a column. A parameter whose value has them gets a value
-// that is wrong, but nothing that its own session could not have.
-const (
-	nextField = "\x01"
-	nextItem  = "\x02"
-)
-
-// lookSQL is the question. Everything in it is named with its schema, because search_path is
-// the client's.
-func lookSQL(t touched) string {
-	var b strings.Builder
-	b.WriteString(`SELECT EXISTS (SELECT FROM pg_catalog.pg_locks WHERE locktype OPERATOR(pg_catalog.=) 'advisory'` +
-		` AND pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()), session_user, pg_catalog.current_setting('role'), `)
-	if t.flags&verdict.Unnamed != 0 {
-		b.WriteString(`(SELECT pg_catalog.string_agg(pg_catalog.concat(name, '` + nextField + `', pg_catalog.current_setting(name)), '` + nextItem +
-			`') FROM pg_catalog.pg_settings WHERE source OPERATOR(pg_catalog.=) 'session')`)
-	} else {
-		b.WriteString("NULL")
-	}
-	for i, f := range present {
-		if t.flags&f == 0 {
-			b.WriteString(", false")
-			continue
-		}
-		b.WriteString(", EXISTS (SELECT FROM " + presentIn[i] + ")")
-	}
-	for _, name := range t.names {
-		b.WriteString(", pg_catalog.current_setting(" + quote(name) + ", true)")
-	}
-	return b.String()
-}
-
-// present is what else is looked for if it may be there, and presentIn where.
-var present = []verdict.Flags{verdict.Temp, verdict.Hold, verdict.Prepare}
-
-var presentIn = []string{
-	"pg_catalog.pg_class WHERE relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()",
-	"pg_catalog.pg_cursors WHERE is_holdable",
-	"pg_catalog.pg_prepared_statements WHERE from_sql AND NOT pg_catalog.starts_with(name, '" + statementPrefix + "')",
-}
-
-// looked takes the answer in, and returns the parameters that the client is to have.
-func (s *Server) looked(t touched, row []string, start Set) (want Set) {
-	s.touched.flags &^= lookedAt | verdict.Unnamed
-	s.touched.names = nil
-	for i, f := range present {
-		if row[lookColumns-len(present)+i] != "t" {
-			s.touched.flags &^= f
-		}
-	}
-	s.remains &^= verdict.Lock | verdict.Authorization
-	if row[0] == "t" {
-		s.remains |= verdict.Lock
-	}
-	if row[1] != s.Target.User {
-		s.remains |= verdict.Authorization
-	}
-	var missing []Param
-	params := s.params
-	if t.flags&verdict.Unnamed != 0 {
-		params, missing = s.listed(row[3], start)
-		// Parameters of extensions are not listed; what is not known is reset.
-		s.remains |= verdict.Settings
-	}
-	for i, name := range t.names {
-		value := row[lookColumns+i]
-		if came, ok := start.Get(name); ok && value == "" && t.flags&verdict.Unnamed != 0 && strings.Contains(name, ".") {
-			missing = append(missing, Param{name, came}) // it was reset
-		}
-		params = s.Greeting.followed(params, name, value)
-	}
-	if params = params.Without(roleParameter); row[2] != "none" && row[1] == s.Target.User {
-		params = params.With(roleParameter, row[2])
-	}
-	s.params = params
-	for _, p := range missing {
-		params = params.With(p.Name, p.Value)
-	}
-	return params
-}
-
-// roleParameter is the parameter that SET ROLE sets. Nothing but RESET ROLE resets it.
-const roleParameter = "role"
-
-// listed is the set when Postgres has listed all parameters that differ in the session, with
-// those that it does not list (see withCustom) as they were. missing are those of start that were
-// reset, and are to have their values again: what a client comes with is what RESET goes back to.
-func (s *Server) listed(list string, start Set) (after Set, missing []Param) {
-	for _, p := range s.params.Params() {
-		if strings.Contains(p.Name, ".") {
-			after = after.With(p.Name, p.Value)
-		}
-	}
-	listed := map[string]bool{}
-	for item := range strings.SplitSeq(list, nextItem) {
-		if name, value, ok := strings.Cut(item, nextField); ok {
-			listed[strings.ToLower(name)] = true
-			after = s.Greeting.followed(after, name, value)
-		}
-	}
-	for _, p := range start.Params() {
-		if name := strings.ToLower(p.Name); !listed[name] && !strings.Contains(name, ".") {
-			missing = append(missing, p)
-		}
-	}
-	return after, missing
-}
-
-// followed returns the set with a parameter that was found in the session.
-func (g *Greeting) followed(s Set, name, value string) Set {
-	if notFollowed[name] || name == roleParameter {
-		return s
-	}
-	return g.reported(s, name, value)
-}
-
-// notFollowed are parameters of the transaction, and what says who the session is.
-var notFollowed = map[string]bool{
-	"transaction_isolation":  true,
-	"transaction_read_only":  true,
-	"transaction_deferrable": true,
-	"session_authorization":  true,
 }
 
 // dropPrepared drops what PREPARE has made, but for what has a name of ours.
@@ -315,6 +163,6 @@ var meaningless = map[string]bool{
 // Meaning is the set without what cannot change what a statement means.
 func (s Set) Meaning() Set {
 	return intern(slices.DeleteFunc(s.Params(), func(p Param) bool {
-		return strings.Contains(p.Name, ".") || meaningless[strings.ToLower(p.Name)]
+		return custom(p.Name) || meaningless[strings.ToLower(p.Name)]
 	}))
 }

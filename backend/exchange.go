@@ -13,10 +13,10 @@ type exchange struct {
 	total    int
 	failures []Failure
 	// probe is set while the answers that come before ours are the client's.
-	probe    bool
-	wantsRow bool // the first row is kept in Server.row
-	done     func(failures []Failure)
-	lost     func(reason error) // called in place of done when the server is lost; may be nil
+	probe  bool
+	answer *answer // where rows go; nil if they are not wanted
+	done   func(failures []Failure)
+	lost   func(reason error) // called in place of done when the server is lost; may be nil
 }
 
 // Failure is the ErrorResponse to one of several queries of our own.
@@ -68,7 +68,7 @@ func (s *Server) Probe() error {
 }
 
 // message follows an answer and says whether it is the client's.
-func (e *exchange) message(s *Server, typ byte, body []byte) (forward bool, err error) {
+func (e *exchange) message(s *Server, typ byte, body []byte, whole bool) (forward bool, err error) {
 	if e.left == 0 {
 		return false, fmt.Errorf("a message %q behind the last answer", typ)
 	}
@@ -87,8 +87,8 @@ func (e *exchange) message(s *Server, typ byte, body []byte) (forward bool, err 
 	}
 	switch typ {
 	case wire.DataRow:
-		if e.wantsRow && s.row == nil {
-			s.row = readRow(body)
+		if whole && e.answer != nil {
+			e.answer.whole(body)
 		}
 	case wire.ErrorResponse:
 		e.failures = append(e.failures, Failure{e.total - e.left, append([]byte(nil), body...)})

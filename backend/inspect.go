@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -17,19 +16,16 @@ var ErrSilent = errors.New("no answer to a health check")
 func (s *Server) Inspect(sql string, timeout time.Duration, done func(row []string, err error)) {
 	s.kept = max(s.Since, 1)
 	s.phase, s.Totals.Checks = phaseRecover, s.Totals.Checks+1
-	err := s.Ask([]string{sql}, func(failures []Failure) {
+	err := s.AskRows(sql, func(rows [][]string, err error) {
 		s.stopDeadline()
-		row := s.row
-		s.row = nil
 		s.free()
-		if len(failures) > 0 {
-			done(nil, failures[0])
+		if err != nil || len(rows) == 0 {
+			done(nil, err)
 			return
 		}
-		done(row, nil)
+		done(rows[0], nil)
 	})
 	s.exchange.lost = func(reason error) { done(nil, reason) }
-	s.exchange.wantsRow = true
 	s.limit(timeout)
 	if err != nil {
 		s.end(err)
@@ -61,30 +57,4 @@ func (s *Server) limit(timeout time.Duration) {
 			s.end(fmt.Errorf("%w within %v", ErrSilent, timeout))
 		}
 	})
-}
-
-// readRow reads the columns of a DataRow.
-func readRow(body []byte) (row []string) {
-	if len(body) < 2 {
-		return nil
-	}
-	n := int(binary.BigEndian.Uint16(body))
-	body = body[2:]
-	for range n {
-		if len(body) < 4 {
-			return nil
-		}
-		size := int32(binary.BigEndian.Uint32(body))
-		body = body[4:]
-		if size < 0 {
-			row = append(row, "")
-			continue
-		}
-		if int(size) > len(body) {
-			return nil
-		}
-		row = append(row, string(body[:size]))
-		body = body[size:]
-	}
-	return row
 }

@@ -3,6 +3,7 @@ package backend
 import (
 	"encoding/hex"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/pgebb/pgebb/internal/verdict"
@@ -105,9 +106,12 @@ func UnlistenSQL(channel string) string { return "UNLISTEN " + quoteName(channel
 
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
+// maxChannels is how many channels of a session are read: more than a client may listen to.
+const maxChannels = 1 << 10
+
 // channelsSQL has the channels as the bytes that notifications name them with.
-const channelsSQL = `SELECT (SELECT pg_catalog.string_agg(pg_catalog.encode(pg_catalog.textsend(c), 'hex'), ',')` +
-	` FROM pg_catalog.pg_listening_channels() AS c), pg_catalog.current_setting('` + equalNote + `', true)`
+var channelsSQL = `SELECT pg_catalog.current_setting('` + equalNote + `', true)` +
+	`; SELECT pg_catalog.encode(pg_catalog.textsend(c), 'hex') FROM pg_catalog.pg_listening_channels() AS c LIMIT ` + strconv.Itoa(maxChannels)
 
 // errChannels says that the answer to channelsSQL is none.
 var errChannels = errors.New("the channels of the session cannot be read")
@@ -116,27 +120,22 @@ var errChannels = errors.New("the channels of the session cannot be read")
 // whether it is all that the client listens to; otherwise the client listens to these besides
 // the others.
 func (s *Server) Channels(done func(channels []string, all bool, err error)) error {
-	err := s.Ask([]string{channelsSQL}, func(failures []Failure) {
-		row := s.row
-		s.row = nil
-		switch {
-		case len(failures) > 0:
-			done(nil, false, failures[0])
-			return
-		case len(row) != 2:
-			done(nil, false, errChannels)
+	return s.AskRows(channelsSQL, func(rows [][]string, err error) {
+		if err == nil && (len(rows) == 0 || len(rows[0]) != 1) {
+			err = errChannels
+		}
+		if err != nil {
+			done(nil, false, err)
 			return
 		}
 		var channels []string
-		for item := range strings.SplitSeq(row[0], ",") {
-			if name, err := hex.DecodeString(item); err == nil && len(name) > 0 {
+		for _, row := range rows[1:] {
+			if name, err := hex.DecodeString(row[0]); err == nil && len(name) > 0 {
 				channels = append(channels, string(name))
 			}
 		}
-		done(channels, s.equal || row[1] == "on", nil)
+		done(channels, s.equal || rows[0][0] == "on", nil)
 	})
-	s.exchange.wantsRow = true
-	return err
 }
 
 // Mark sends a notification of ours, which the session listens to from then on: it divides

@@ -10,7 +10,7 @@ import (
 type Memory struct {
 	Object     int64 // itself, with what Postgres told at its login
 	Used       int64 // bytes in buffers
-	Buffers    int64 // what they take: input that is not whole, answers of ours, output that Postgres has not taken
+	Buffers    int64 // what they take: input that is not whole, answers of ours and to ours, output that Postgres has not taken
 	Queue      int64 // messages without an answer
 	Statements int64 // which prepared statements it has
 }
@@ -43,6 +43,10 @@ func (s *Server) Memory() Memory {
 		Buffers:    memory.SizeOf(cap(s.held)) + memory.SizeOf(cap(s.made)) + memory.SizeOf(cap(s.injection)),
 		Queue:      memory.SizeOf(cap(s.records.q) * int(unsafe.Sizeof(record{}))),
 		Statements: s.statements.table.Bytes() + int64(s.statements.len())*KeptCost,
+	}
+	if e := s.exchange; e != nil && e.answer != nil {
+		m.Used += int64(e.answer.bytes)
+		m.Buffers += int64(e.answer.bytes + cap(e.answer.open))
 	}
 	if c := cap(s.ops.q); c > len(s.ops.inline) {
 		m.Queue += memory.SizeOf(c)

@@ -48,6 +48,13 @@ func put(sorted []Param, p Param) []Param {
 	return slices.Insert(sorted, i, p)
 }
 
+func drop(sorted []Param, name string) []Param {
+	if i, found := find(sorted, name); found {
+		return slices.Delete(sorted, i, i+1)
+	}
+	return sorted
+}
+
 func intern(sorted []Param) Set {
 	if len(sorted) == 0 {
 		return Set{}
@@ -92,14 +99,7 @@ func (s Set) With(name, value string) Set {
 }
 
 // Without returns the set without a parameter.
-func (s Set) Without(name string) Set {
-	params := s.Params()
-	i, ok := find(params, name)
-	if !ok {
-		return s
-	}
-	return intern(slices.Delete(params, i, i+1))
-}
+func (s Set) Without(name string) Set { return intern(drop(s.Params(), name)) }
 
 // Len is the number of bytes of names and values that the set stands for.
 func (s Set) Len() int {
@@ -126,21 +126,32 @@ func change(from, to Set) (set []Param, reset []string) {
 	return set, reset
 }
 
-// changeSQL is change as one statement. set_config takes a value as a
+// maxColumns is how many columns a SELECT of ours has: Postgres allows 1,664.
+const maxColumns = 1600
+
+// changeSQL is change as one text. set_config takes a value as a
 // StartupMessage does, lists included, and resets a parameter when the value
 // is NULL; the schema is named because search_path is the client's.
 func changeSQL(from, to Set) string {
 	set, reset := change(from, to)
-	var b strings.Builder
-	b.WriteString("SELECT ")
-	sep := ""
+	var calls []string
 	for _, p := range set {
-		b.WriteString(sep + setConfig(p.Name, quote(p.Value)))
-		sep = ", "
+		calls = append(calls, setConfig(p.Name, quote(p.Value)))
 	}
 	for _, name := range reset {
-		b.WriteString(sep + setConfig(name, "NULL"))
-		sep = ", "
+		calls = append(calls, setConfig(name, "NULL"))
+	}
+	var b strings.Builder
+	for i, call := range calls {
+		switch {
+		case i == 0:
+			b.WriteString("SELECT ")
+		case i%maxColumns == 0:
+			b.WriteString("; SELECT ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(call)
 	}
 	return b.String()
 }
@@ -226,13 +237,17 @@ func (g *Greeting) For(s Set) []Param {
 
 // reported returns the set s after Postgres reported a new value.
 func (g *Greeting) reported(s Set, name, value string) Set {
+	return intern(g.put(s.Params(), name, value))
+}
+
+func (g *Greeting) put(sorted []Param, name, value string) []Param {
 	if reportOnly[name] {
-		return s
+		return sorted
 	}
 	if base, ok := g.base.Get(name); ok && base == value {
-		return s.Without(name)
+		return drop(sorted, name)
 	}
-	return s.With(name, value)
+	return put(sorted, Param{name, value})
 }
 
 // Key is a text that is the same for equal sets only.

@@ -117,7 +117,7 @@ func (s *Server) message(typ byte, body []byte, whole bool) (forward bool, err e
 			return false, s.unsolicited(typ, body)
 		}
 		if s.exchange != nil {
-			return s.exchange.message(s, typ, body)
+			return s.exchange.message(s, typ, body, whole)
 		}
 		forward, err := s.answer(typ, body)
 		if err != nil || !forward {

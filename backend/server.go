@@ -133,7 +133,6 @@ type Server struct {
 	touched  touched       // what may have been done to its session, see clean.go
 	remains  verdict.Flags // what is known to be left in it
 	exchange *exchange     // messages of our own that are being answered
-	row      []string      // the first row of the answer, if that is wanted
 	kept     time.Duration // Since of a server that is being inspected; 0 for none
 	cancels  int           // cancel requests under way for it
 	waiting  bool          // clean, but a cancel request is under way
@@ -301,6 +300,7 @@ func (s *Server) scan(b []byte) error {
 		s.left -= i
 		if s.drop {
 			run = i
+			s.exchange.more(b[:i])
 		}
 		if s.left == 0 && len(s.made) > 0 {
 			s.emit(b[run:i])
@@ -326,6 +326,9 @@ func (s *Server) scan(b []byte) error {
 			return fmt.Errorf("message %q of %d bytes that nobody asked for", typ, size-1)
 		}
 		body := b[i+wire.HeaderSize : min(i+size, len(b))]
+		if !whole && typ == wire.DataRow {
+			s.exchange.begin(body, size-wire.HeaderSize)
+		}
 		forward, err := s.message(typ, body, whole)
 		if err != nil {
 			return err

@@ -430,6 +430,17 @@ func errTooManyChannels(limit int) *Error {
 	}
 }
 
+// errSessionParameters is for a client that has given its session more run-time parameters than can
+// follow it from server to server. The transaction has ended as the client was told.
+func errSessionParameters(reason error) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "54000",
+		Message: "the state of the session could not be kept: " + reason.Error(),
+		Detail:  "In transaction pooling, run-time parameters follow a client from server to server.",
+		Hint:    "Set fewer or shorter ones, or use pooler_mode = \"session\" for this user.",
+	}
+}
+
 // errSessionState is for a client whose session could not be looked at after it had changed it.
 func errSessionState(reason error) *Error {
 	return &Error{

@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/cache"
@@ -139,7 +140,11 @@ func (c *Client) look(s *backend.Server) {
 	c.state = stateLinking
 	err := s.Look(c.cameWith, func(want backend.Set, err error) {
 		c.state = stateActive
-		if err != nil {
+		switch {
+		case errors.Is(err, backend.ErrParameters):
+			c.bye(errSessionParameters(err))
+			return
+		case err != nil:
 			c.bye(errSessionState(err))
 			return
 		}

@@ -151,9 +151,8 @@ type question struct {
 // decide answers with what was found out by a scan if that is enough, and asks the cache
 // and the parser otherwise. key is valid during the call only.
 func (j *Judge) decide(q question, f facts, key []byte) (v verdict.Verdict, final bool) {
-	words := verdict.Verdict{Flags: f.flags}
 	if !f.needsParser(q.needs) {
-		return words, true
+		return byWords(f.flags, q.sql)
 	}
 	if f.verbatim {
 		_, key, _ = scan(q.sql, nil, true)
@@ -161,11 +160,11 @@ func (j *Judge) decide(q question, f facts, key []byte) (v verdict.Verdict, fina
 	if v, ok := j.trees.Get(key, q.hits); ok {
 		return v, true
 	}
-	words.Flags |= verdict.Unknown
+	unknown := f.flags | verdict.Unknown
 	switch {
 	case f.tokens > maxTokens || len(key) > maxText || f.depth > maxDepth():
 		j.refused.Add(1)
-		return words, true
+		return byWords(unknown, q.sql)
 	case f.tokens <= inlineTokens:
 		return j.parse(f, key), true
 	case j.waiting.Add(1) > queued:
@@ -174,7 +173,18 @@ func (j *Judge) decide(q question, f facts, key []byte) (v verdict.Verdict, fina
 	default:
 		go j.parseLater(f, bytes.Clone(key))
 	}
-	return words, false
+	v, _ = byWords(unknown, q.sql)
+	return v, false
+}
+
+// byWords is the verdict on a text that is not parsed. keep says that it may be kept besides the
+// text: with names it is not accounted for.
+func byWords(flags verdict.Flags, sql []byte) (v verdict.Verdict, keep bool) {
+	v.Flags = flags
+	if flags&verdict.Unnamed != 0 {
+		v.Settings = customNames(sql)
+	}
+	return v, len(v.Settings) == 0
 }
 
 // parseLater ends when it has parsed the text.
@@ -249,24 +259,25 @@ const settingSize = 48
 // judge parses a text that is within the limits, and puts what the parser says and what
 // the words said together.
 func judge(f facts, text string) (v verdict.Verdict, tree []byte) {
-	words := verdict.Verdict{Flags: f.flags}
 	tree, err := libpgquery.ParseToProtobuf(text)
 	if err != nil {
 		// It may be in the grammar of a newer Postgres.
-		words.Flags |= verdict.Unknown
-		return words, nil
+		v, _ = byWords(f.flags|verdict.Unknown, []byte(text))
+		return v, nil
 	}
 	r, err := read(tree)
 	if err != nil {
-		words.Flags |= verdict.Unknown
-		return words, nil
+		v, _ = byWords(f.flags|verdict.Unknown, []byte(text))
+		return v, nil
 	}
 	if f.exactWrite && f.exactState {
-		return words, tree
+		v, _ = byWords(f.flags, []byte(text))
+		return v, tree
 	}
 	v = r.v
 	if r.body {
 		v.Flags |= f.flags & (verdict.Session | verdict.Unnamed | verdict.Discard)
+		v.Settings = append(v.Settings, customNames([]byte(text))...)
 	}
 	return v, tree
 }

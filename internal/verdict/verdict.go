@@ -38,7 +38,7 @@ const (
 	Execute
 
 	// Settings says that run-time parameters of the session may change. Verdict.Settings
-	// says which, unless Unnamed is set.
+	// says which, unless Unnamed is set: then it says which may that have a dot in their name.
 	Settings
 	// Unnamed says that it is not known which: RESET ALL, DISCARD ALL, a name that is
 	// computed, a text that is not understood.
