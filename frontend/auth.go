@@ -86,14 +86,16 @@ type claim struct {
 
 // Authenticate asks the client for its password, in the way that auth_type says, and
 // ends with AuthenticationOk. An *Error is to be told to the client. Whether the user
-// exists makes no difference to what is said and done.
-func (a *Authenticator) Authenticate(conn net.Conn, st *startup) error {
+// exists makes no difference to what is said and done. judging is called once the client has
+// answered, at most once, and before anything is known of whether the answer is right; it
+// may wait, and its error ends the login.
+func (a *Authenticator) Authenticate(conn net.Conn, st *startup, judging func() error) error {
 	current := a.current.Load()
 	c, err := a.claimOf(current.cfg, conn, st)
 	if err != nil {
 		return err
 	}
-	l := login{conn: conn, user: st.User}
+	l := login{conn: conn, user: st.User, judging: judging}
 	if st.shield != nil {
 		l.endPoint = st.shield.endPoint
 	}
@@ -205,6 +207,7 @@ type login struct {
 	user     string
 	endPoint []byte // channel binding data of its connection, nil if it has none
 	unsent   []byte // goes out with the next request
+	judging  func() error
 }
 
 // refused is the error of a login that has failed. Only the log tells why.
@@ -259,10 +262,22 @@ func (l *login) response(what string) ([]byte, error) {
 	return body, nil
 }
 
+// answer reads the response that the login depends on, and waits until it may be judged.
+func (l *login) answer(what string) ([]byte, error) {
+	body, err := l.response(what)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.judging(); err != nil {
+		return nil, fmt.Errorf("waiting for the password to be judged: %w", err)
+	}
+	return body, nil
+}
+
 // password reads a password message that holds one string, which as with Postgres is
 // never empty.
 func (l *login) password() (string, error) {
-	body, err := l.response("password")
+	body, err := l.answer("password")
 	if err != nil {
 		return "", err
 	}

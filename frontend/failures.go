@@ -10,9 +10,10 @@ import (
 	"github.com/pgebb/pgebb/config"
 )
 
-// maxGuesses is how many logins of one user from one address may be under way at the same
-// time; more of them wait. A login that has failed is under way until its client is told,
-// which takes failed_login_delay.
+// maxGuesses is how many passwords of one user from one address may be judged at the same
+// time; more of them wait. One that is wrong is judged until its client is told, which takes
+// failed_login_delay. A login whose client has not answered yet guesses nothing, and takes no
+// place.
 const maxGuesses = 64
 
 // failures bounds how fast passwords can be guessed. Who waits does so in the goroutine of
@@ -26,7 +27,7 @@ type failures struct {
 // guesser is who guesses: somebody at an address, a user.
 type guesser struct{ address, user string }
 
-// guesses are the places for the logins of a guesser.
+// guesses are the places for the passwords of a guesser.
 type guesses struct {
 	free  chan struct{}
 	users int // who has or wants a place; the entry goes with the last; guarded by failures.mu
@@ -81,12 +82,14 @@ func (f *Frontend) authenticate(conn net.Conn, st *startup, cfg *config.Config) 
 		ctx, cancel = context.WithTimeout(ctx, t)
 		defer cancel()
 	}
-	leave, err := f.failures.enter(ctx, guesser{address(conn), st.User})
-	if err != nil {
+	var leave func()
+	err := f.auth.Authenticate(conn, st, func() (err error) {
+		leave, err = f.failures.enter(ctx, guesser{address(conn), st.User})
 		return err
+	})
+	if leave != nil {
+		defer leave()
 	}
-	defer leave()
-	err = f.auth.Authenticate(conn, st)
 	var e *Error
 	if errors.As(err, &e) && (e.Code == "28P01" || e.Code == "28000") {
 		if rerr := f.failures.rested(ctx, cfg.General.FailedLoginDelay); rerr != nil {

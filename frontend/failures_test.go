@@ -3,11 +3,15 @@ package frontend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/scram"
 )
 
 func TestWhoFailsWaitsToBeTold(t *testing.T) {
@@ -79,6 +83,106 @@ func TestGuessesOfOneUserFromOneAddressAreBounded(t *testing.T) {
 	}
 	if len(f.slots) != 0 {
 		t.Errorf("%d places are kept", len(f.slots))
+	}
+}
+
+// logIn starts a login, whose result comes when it is over.
+func (f *Frontend) logIn(t *testing.T, cfg *config.Config, user, password string) (*prompt, <-chan error) {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		defer ours.Close()
+		done <- f.authenticate(ours, &startup{User: user, Database: "d"}, cfg)
+	}()
+	t.Cleanup(func() { theirs.Close() })
+	return &prompt{Conn: theirs, user: user, password: password}, done
+}
+
+// TestWhoDoesNotAnswerHoldsNobodyUp: however many logins of a user from an address are open, a
+// right password is judged at once.
+func TestWhoDoesNotAnswerHoldsNobodyUp(t *testing.T) {
+	for _, c := range []struct {
+		authType string
+		answers  int // of the client, before it falls silent
+	}{{"scram", 0}, {"scram", 1}, {"md5", 0}, {"plain", 0}} {
+		t.Run(fmt.Sprintf("%s-%d", c.authType, c.answers), func(t *testing.T) {
+			f := newFrontend(t, "", io.Discard)
+			cfg := authConfigFor(t, c.authType)
+			cfg.General.ClientLoginTimeout = 10 * time.Second
+			f.auth = NewAuthenticator(cfg, nil)
+			t.Cleanup(f.auth.working.Wait)
+			for range maxGuesses {
+				p, _ := f.logIn(t, cfg, "one", "sesame street")
+				_, _, err := p.next()
+				for range c.answers {
+					if err == nil {
+						err = p.say(initialResponse(scram.Mechanism, scram.NewClient(p.password).First()))
+					}
+					if err == nil {
+						_, _, err = p.next()
+					}
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			p, done := f.logIn(t, cfg, "one", "sesame street")
+			go func() { _ = p.answer() }() // ends with the login, which tells more
+			if err := <-done; err != nil {
+				t.Errorf("the right password behind %d that are not there: %v", maxGuesses, err)
+			}
+		})
+	}
+}
+
+// TestAnswersAreJudgedAFewAtATime: where as many as may are waiting to be told that they are
+// wrong, not even a right one is let in, or guessing would be free.
+func TestAnswersAreJudgedAFewAtATime(t *testing.T) {
+	for _, authType := range []string{"scram", "md5", "plain"} {
+		t.Run(authType, func(t *testing.T) {
+			f := newFrontend(t, "", io.Discard)
+			cfg := authConfigFor(t, authType)
+			cfg.General.ClientLoginTimeout = config.Off
+			f.auth = NewAuthenticator(cfg, nil)
+			t.Cleanup(f.auth.working.Wait)
+			resting, told := make(chan struct{}), make(chan struct{})
+			f.failures.rested = func(context.Context, time.Duration) error {
+				resting <- struct{}{}
+				<-told
+				return nil
+			}
+			try := func(cfg *config.Config, user, password string) <-chan error {
+				p, done := f.logIn(t, cfg, user, password)
+				go func() { _ = p.answer() }() // ends with the login, which tells more
+				return done
+			}
+			var wrong []<-chan error
+			for range maxGuesses {
+				wrong = append(wrong, try(cfg, "one", "wrong"))
+				<-resting
+			}
+			hasty := *cfg
+			hasty.General.ClientLoginTimeout = time.Millisecond
+			if err := <-try(&hasty, "one", "sesame street"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("one more is judged: %v", err)
+			}
+			if err := <-try(cfg, "two", "old"); err != nil {
+				t.Errorf("another user: %v", err)
+			}
+			close(told)
+			for _, done := range wrong {
+				if err := <-done; sqlstate(err) != "28P01" {
+					t.Errorf("a wrong password: %v", err)
+				}
+			}
+			if err := <-try(cfg, "one", "sesame street"); err != nil {
+				t.Errorf("the right password behind them: %v", err)
+			}
+			if len(f.failures.slots) != 0 {
+				t.Errorf("%d places are kept", len(f.failures.slots))
+			}
+		})
 	}
 }
 

@@ -32,7 +32,7 @@ func (l *login) scram(verifiers []*scram.Verifier, known bool) (*scram.Keys, err
 	if err := l.request(requestSASLContinue, first); err != nil {
 		return nil, err
 	}
-	body, err := l.response("SASL")
+	body, err := l.answer("SASL") // the first message says nothing of the password
 	if err != nil {
 		return nil, err
 	}
