@@ -77,6 +77,7 @@ func (o TCPOptions) set(fd int) error {
 		opt   int
 		value int64
 	}{
+		{"no delay", unix.TCP_NODELAY, 1},
 		{"idle time before a probe", unix.TCP_KEEPIDLE, inSeconds(o.Idle)},
 		{"interval of probes", unix.TCP_KEEPINTVL, inSeconds(o.Interval)},
 		{"number of probes", unix.TCP_KEEPCNT, int64(o.Probes)},

@@ -113,6 +113,18 @@ func (a *Authenticator) Authenticate(conn net.Conn, st *startup, judging func() 
 	return l.request(requestOK, nil)
 }
 
+// isQuick reports whether a login waits for nothing but its client: nobody is asked about
+// the user, and nothing is derived.
+func (a *Authenticator) isQuick(conn net.Conn, st *startup) bool {
+	current := a.current.Load()
+	method := current.cfg.General.AuthType
+	if method == config.AuthPlain || method == config.AuthScram && !current.ready.Load() || a.passes(current.cfg, conn, st, claim{}) {
+		return false
+	}
+	_, known := current.cfg.Login(st.User, st.Database)
+	return known || a.outside == nil || current.cfg.General.AuthUser == ""
+}
+
 // claimOf finds out what a client is held to.
 func (a *Authenticator) claimOf(cfg *config.Config, conn net.Conn, st *startup) (c claim, err error) {
 	c.method = cfg.General.AuthType

@@ -50,27 +50,46 @@ func rest(ctx context.Context, d time.Duration) error {
 
 // enter waits for a place; leave gives it back.
 func (f *failures) enter(ctx context.Context, g guesser) (leave func(), err error) {
+	s := f.find(g)
+	select {
+	case s.free <- struct{}{}:
+		return func() { <-s.free; f.gone(g, s) }, nil
+	case <-ctx.Done():
+		f.gone(g, s)
+		return nil, ctx.Err()
+	}
+}
+
+// tryEnter is enter if there is a place; otherwise it returns nil.
+func (f *failures) tryEnter(g guesser) (leave func()) {
+	s := f.find(g)
+	select {
+	case s.free <- struct{}{}:
+		return func() { <-s.free; f.gone(g, s) }
+	default:
+		f.gone(g, s)
+		return nil
+	}
+}
+
+// find is where the places of a guesser are; gone gives that up.
+func (f *failures) find(g guesser) *guesses {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	s := f.slots[g]
 	if s == nil {
 		s = &guesses{free: make(chan struct{}, maxGuesses)}
 		f.slots[g] = s
 	}
 	s.users++
-	f.mu.Unlock()
-	gone := func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if s.users--; s.users == 0 {
-			delete(f.slots, g)
-		}
-	}
-	select {
-	case s.free <- struct{}{}:
-		return func() { <-s.free; gone() }, nil
-	case <-ctx.Done():
-		gone()
-		return nil, ctx.Err()
+	return s
+}
+
+func (f *failures) gone(g guesser, s *guesses) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.users--; s.users == 0 {
+		delete(f.slots, g)
 	}
 }
 
@@ -83,20 +102,33 @@ func (f *Frontend) authenticate(conn net.Conn, st *startup, cfg *config.Config) 
 		defer cancel()
 	}
 	var leave func()
-	err := f.auth.Authenticate(conn, st, func() (err error) {
-		leave, err = f.failures.enter(ctx, guesser{address(conn), st.User})
-		return err
+	err := f.auth.Authenticate(conn, st, func() error {
+		if leave = f.failures.tryEnter(guesser{address(conn), st.User}); leave != nil {
+			return nil
+		}
+		return waiting(conn, func() (err error) {
+			leave, err = f.failures.enter(ctx, guesser{address(conn), st.User})
+			return err
+		})
 	})
 	if leave != nil {
 		defer leave()
 	}
 	var e *Error
 	if errors.As(err, &e) && (e.Code == "28P01" || e.Code == "28000") {
-		if rerr := f.failures.rested(ctx, cfg.General.FailedLoginDelay); rerr != nil {
+		if rerr := waiting(conn, func() error { return f.failures.rested(ctx, cfg.General.FailedLoginDelay) }); rerr != nil {
 			return rerr
 		}
 	}
 	return err
+}
+
+// waiting does what may take long, without holding up the loop of a login that is on one.
+func waiting(conn net.Conn, slow func() error) error {
+	if a, ok := conn.(*arrival); ok {
+		return a.await(slow)
+	}
+	return slow()
 }
 
 // address is where a connection is from, without its port.

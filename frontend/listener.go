@@ -13,15 +13,25 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/loop"
 )
 
-// Listener accepts connections at one address. Its goroutine ends with Close.
+// Listener accepts connections at one address. It lives on a loop, and so do the connections
+// from the first: a goroutine that waits would be woken for each.
 type Listener struct {
-	net.Listener
-	done chan struct{}
+	net.Listener           // the socket; constant
+	conn         loop.Conn // for the same; the loop's
+	f            *Frontend // constant
+	next         func() (fd int, from unix.Sockaddr, err error)
+	failing      bool // the last time that there was something to accept; the loop's
 }
+
+// acceptTurn is how many connections are accepted before others get their turn.
+const acceptTurn = 64
 
 // acceptPause is how long accepting rests when the system has nothing left for a
 // connection, such as a descriptor.
@@ -65,12 +75,10 @@ func (f *Frontend) listen(network, address string) error {
 		ln.Close()
 		return fmt.Errorf("listening for clients: %w: see [tcp]", err)
 	}
-	l := &Listener{ln, make(chan struct{})}
-	f.mu.Lock()
-	f.listeners = append(f.listeners, l)
-	f.mu.Unlock()
+	if _, err := f.acceptAt(ln, nil); err != nil {
+		return fmt.Errorf("listening for clients: %w", err)
+	}
 	f.log.Info("listening", "network", network, "address", ln.Addr().String(), "backlog", backlog(), "max_open_files", maxOpenFiles())
-	go f.accept(l)
 	return nil
 }
 
@@ -117,31 +125,87 @@ func removeStale(path string) error {
 	return nil
 }
 
-func (f *Frontend) accept(l *Listener) {
-	defer close(l.done)
-	failing := false
-	for {
-		conn, err := l.Accept()
+// acceptAt puts a socket that listens on a loop. next is what accepts there; nil for the system's call.
+func (f *Frontend) acceptAt(ln net.Listener, next func(*Listener) (int, unix.Sockaddr, error)) (l *Listener, err error) {
+	l = &Listener{Listener: ln, f: f}
+	if l.next = l.conn.Accept; next != nil {
+		l.next = func() (int, unix.Sockaddr, error) { return next(l) }
+	}
+	fd, err := duplicate(ln.(syscall.Conn))
+	if err == nil {
+		l.conn.Take(fd, l)
+		on := f.loops.Loops()[0]
+		if !on.Call(func() { err = on.AddListening(&l.conn) }) {
+			err = net.ErrClosed
+		}
+		if err != nil {
+			unix.Close(fd)
+		}
+	}
+	if err != nil {
+		ln.Close()
+		return nil, err
+	}
+	f.mu.Lock()
+	f.listeners = append(f.listeners, l)
+	f.mu.Unlock()
+	return l, nil
+}
+
+// duplicate makes another descriptor for a socket.
+func duplicate(socket syscall.Conn) (fd int, err error) {
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	if cerr := raw.Control(func(s uintptr) { fd, err = unix.FcntlInt(s, unix.F_DUPFD_CLOEXEC, 0) }); cerr != nil {
+		err = cerr
+	}
+	return fd, err
+}
+
+// Readable implements [loop.Handler].
+func (l *Listener) Readable() {
+	for range acceptTurn {
+		fd, from, err := l.next()
 		switch {
 		case err == nil:
-			failing = false
-			go f.serve(conn)
-		case errors.Is(err, net.ErrClosed):
+			l.failing = false
+			l.f.welcome(fd, from, l.conn.Loop())
+			continue
+		case err == unix.EAGAIN:
 			return
-		default:
-			if !failing {
-				f.log.Error("clients cannot be accepted", "error", err, "max_open_files", maxOpenFiles())
-				failing = true
-			}
-			time.Sleep(acceptPause)
 		}
+		if !l.failing {
+			l.f.log.Error("clients cannot be accepted", "error", err, "max_open_files", maxOpenFiles())
+			l.failing = true
+		}
+		on := l.conn.Loop()
+		time.AfterFunc(acceptPause, func() { on.Post(l.again) })
+		return
+	}
+	l.conn.Resume()
+}
+
+// again is called when accepting has rested.
+func (l *Listener) again() {
+	if !l.conn.Closed() {
+		l.Readable()
 	}
 }
 
-// Close stops accepting; it returns when the goroutine has ended.
+// Drained implements [loop.Handler].
+func (l *Listener) Drained() {}
+
+// Broken implements [loop.Handler].
+func (l *Listener) Broken(error) {}
+
+// Close stops accepting. It must not be called on a loop.
 func (l *Listener) Close() {
+	if on := l.conn.Loop(); on != nil {
+		on.Call(l.conn.Close)
+	}
 	_ = l.Listener.Close() // there is nothing to be done about an error
-	<-l.done
 }
 
 // backlog is how many connections wait to be accepted at most; Go asks for as many

@@ -294,7 +294,7 @@ func TestWhoOnlyLooksIsNotLogged(t *testing.T) {
 		logged int // lines in all
 	}{{nil, 0}, {packet(wire.Version30, "user", "one", "database", "d"), 0}, {[]byte("GET / HTTP/1.1"), 1}, {[]byte{0, 0}, 2}} {
 		conn := &script{Reader: bytes.NewReader(c.says), Conn: quiet{}}
-		f.serve(conn)
+		f.serve(conn, loop.Now())
 		if n := strings.Count(log.String(), "login failed"); n != c.logged {
 			t.Errorf("after connection %d, %d failed logins are logged, want %d: %s", i, n, c.logged, log.String())
 		}
@@ -307,27 +307,19 @@ type quiet struct{ net.Conn }
 func (quiet) Close() error         { return nil }
 func (quiet) RemoteAddr() net.Addr { return nil }
 
-// exhausted is a listener that can accept nobody for a while.
-type exhausted struct {
-	net.Listener
-	failures int
-}
-
-func (e *exhausted) Accept() (net.Conn, error) {
-	if e.failures--; e.failures >= 0 {
-		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
-	}
-	return e.Listener.Accept()
-}
-
 func TestAcceptingGoesOnWhenThereAreDescriptorsAgain(t *testing.T) {
 	var log logged
 	f := newFrontend(t, "", &log)
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	must(t, err)
-	l := &Listener{&exhausted{ln, 3}, make(chan struct{})}
-	f.listeners = append(f.listeners, l)
-	go f.accept(l)
+	failures := 3
+	_, err = f.acceptAt(ln, func(l *Listener) (int, unix.Sockaddr, error) {
+		if failures--; failures >= 0 {
+			return -1, nil, unix.EMFILE
+		}
+		return l.conn.Accept()
+	})
+	must(t, err)
 	logInAt(t, f.address(0))
 	f.closeListeners()
 	if n := strings.Count(log.String(), "clients cannot be accepted"); n != 1 {

@@ -105,7 +105,7 @@ func (f *Frontend) CountByLogin() map[pool.Scope]int {
 func (f *Frontend) LoggingIn() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.open)
+	return len(f.open) + int(f.arriving.Load())
 }
 
 // Dismiss tells every client that pgebb shuts down and closes it, whatever it is doing.

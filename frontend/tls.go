@@ -3,6 +3,7 @@ package frontend
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/scram"
+	"github.com/pgebb/pgebb/internal/wire"
 )
 
 // protocolALPN is what a client that starts with TLS at once says it is going to speak
@@ -21,6 +23,9 @@ const protocolALPN = "postgresql"
 // tlsHandshake is the first byte of a TLS connection: the type of its first record. As
 // that of the length of a StartupMessage it would be far too long.
 const tlsHandshake = 0x16
+
+// sslRequest is what a client says that wants to be encrypted.
+var sslRequest = binary.BigEndian.AppendUint32([]byte{0, 0, 0, 8}, wire.SSLRequestCode)
 
 // encryption is what the connections of clients are encrypted with. It is immutable: a
 // reload makes another, for connections to come.
@@ -77,6 +82,9 @@ func (r *reception) answerSSLRequest() error {
 	if r.encryption == nil || r.isUnix() {
 		return r.say('N')
 	}
+	if a, ok := r.conn.(*arrival); ok {
+		return a.elsewhere(sslRequest)
+	}
 	// What is there already cannot be an answer to ours. Whoever put it there may want it
 	// to be taken for a part of what is encrypted.
 	if waits, err := inputWaits(r.conn); err != nil {
@@ -95,6 +103,9 @@ func (r *reception) answerSSLRequest() error {
 func (r *reception) direct(head []byte) error {
 	if r.encryption == nil || r.isUnix() {
 		return fmt.Errorf("%w: it starts with TLS, which is not configured (tls_certificate)", errNoStartup)
+	}
+	if a, ok := r.conn.(*arrival); ok {
+		return a.elsewhere(head)
 	}
 	state, err := r.encrypt(head)
 	if err != nil {
@@ -116,8 +127,8 @@ func (r *reception) say(answer byte) error {
 func (r *reception) isUnix() bool { return isUnix(r.conn) }
 
 func isUnix(conn net.Conn) bool {
-	_, ok := conn.(*net.UnixConn)
-	return ok
+	a := conn.RemoteAddr()
+	return a != nil && a.Network() == "unix"
 }
 
 // startsWithTLS reports whether what was taken for a length is the start of a TLS record.
@@ -128,6 +139,9 @@ func startsWithTLS(head []byte) bool {
 
 // inputWaits reports whether something can be read of a connection.
 func inputWaits(conn net.Conn) (waits bool, err error) {
+	if p, ok := conn.(*prefixed); ok && len(p.rest) > 0 {
+		return true, nil
+	}
 	sc, ok := conn.(syscall.Conn)
 	if !ok {
 		return false, nil

@@ -17,7 +17,6 @@ var longFunctions = map[string]string{}
 
 // sleepers are the functions outside of tests that may sleep, and why.
 var sleepers = map[string]string{
-	"frontend/listener.go accept":        "when descriptors have run out, accepting at once would fail again and burn a processor",
 	"internal/bench/measure.go idle":     "clients that do nothing for a while are what is measured",
 	"internal/bench/rig.go startBouncer": "PgBouncer does not tell when it is ready",
 	"internal/workload/loads.go pause":   "clients that do nothing for a while are what is measured",

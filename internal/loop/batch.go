@@ -212,20 +212,25 @@ func (l *Loop) dropEarly(c *Conn) {
 	l.chunks.put(ch)
 }
 
+// ahead is what was read ahead of a connection, valid until the next round.
+func (l *Loop) ahead(c *Conn) []byte {
+	switch c.ahead {
+	case 0:
+		return nil
+	case aheadElsewhere:
+		return l.early[c].rest()
+	}
+	r := &l.batch.reads[c.ahead-1]
+	return r.b[r.off:]
+}
+
 // handOverAhead has a connection that leaves the loop take along what was read ahead, in the place
 // of what is pending, which is nothing then; takeOverAhead is for the loop that it comes to.
 func (l *Loop) handOverAhead(c *Conn) {
-	var rest []byte
-	switch c.ahead {
-	case 0:
+	if c.ahead == 0 {
 		return
-	case aheadElsewhere:
-		rest = l.early[c].rest()
-	default:
-		r := &l.batch.reads[c.ahead-1]
-		rest = r.b[r.off:]
 	}
-	out := &chunk{b: append([]byte(nil), rest...)}
+	out := &chunk{b: append([]byte(nil), l.ahead(c)...)}
 	l.forgetAhead(c)
 	c.out = out
 	c.flags |= flagEarly

@@ -84,6 +84,10 @@ func (c *Conn) Init(nc net.Conn, h Handler) error {
 	return nil
 }
 
+// Take takes over a non-blocking socket that has just been accepted. It is the connection's
+// from then on.
+func (c *Conn) Take(fd int, h Handler) { c.fd, c.h = int32(fd), h }
+
 // Loop is the loop that the connection lives on, nil while it is handed over.
 // Any goroutine may ask; only the loop itself can rely on the answer.
 func (c *Conn) Loop() *Loop { return c.loop.Load() }

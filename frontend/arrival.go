@@ -1,0 +1,259 @@
+package frontend
+
+import (
+	"errors"
+	"iter"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/loop"
+)
+
+// arrival is a connection whose login is under way on a loop. The login is written as if it
+// waited for its client, and is a coroutine of the loop: where it has to wait it returns to
+// the loop, which goes on with it when there is something to read. So a login costs no more than
+// its messages; a goroutine that is parked and woken for each of them costs twice as much. What
+// takes long is not done on a loop: the login leaves it for a goroutine of its own.
+//
+// It is the [net.Conn] of that login. Everything belongs to the loop.
+type arrival struct {
+	loop.Conn
+	f        *Frontend
+	peer     net.Addr
+	accepted time.Duration // in loop.Now
+
+	in       []byte // what was read, and the login has not used
+	err      error  // behind it
+	deadline *time.Timer
+	next     func() (struct{}, bool) // goes on with the login; nil before it has begun, and after its end
+	stop     func()                  // ends it
+	yield    func(struct{}) bool     // for the login: goes back to the loop
+	busy     bool                    // it waits for something else than its client
+	then     func()                  // what comes of the login
+}
+
+// welcome puts a socket that was accepted on the loop of on, if connections go there now, or on another.
+func (f *Frontend) welcome(fd int, from unix.Sockaddr, on *loop.Loop) {
+	a := &arrival{f: f, peer: addressOf(from), accepted: loop.Now()}
+	a.Take(fd, a)
+	if l := f.loops.Pick(); l != on {
+		l.Post(func() { a.begin(l) })
+		return
+	}
+	a.begin(on)
+}
+
+func addressOf(from unix.Sockaddr) net.Addr {
+	switch from := from.(type) {
+	case *unix.SockaddrInet4:
+		return &net.TCPAddr{IP: from.Addr[:], Port: from.Port}
+	case *unix.SockaddrInet6:
+		return &net.TCPAddr{IP: from.Addr[:], Port: from.Port}
+	}
+	return &net.UnixAddr{Net: "unix"}
+}
+
+func (a *arrival) begin(l *loop.Loop) {
+	if a.f.closed.Load() {
+		a.Conn.Close()
+		return
+	}
+	if err := l.Add(&a.Conn); err != nil {
+		a.Conn.Close()
+		a.f.log.Warn("client could not be put on a loop", "error", err)
+		return
+	}
+	a.f.arriving.Add(1)
+	if t := a.f.cfg.Load().General.ClientLoginTimeout; t != config.Off {
+		a.deadline = time.AfterFunc(t, func() { l.Post(a.expire) })
+	}
+	a.next, a.stop = iter.Pull(a.login)
+}
+
+// expire is called when the login has taken too long.
+func (a *arrival) expire() {
+	a.err = os.ErrDeadlineExceeded
+	a.in = nil
+	a.goOn()
+}
+
+// Readable implements [loop.Handler].
+func (a *arrival) Readable() {
+	if a.busy || len(a.in) > 0 {
+		return // it is read when the login wants more
+	}
+	buf := a.Loop().Buffer()
+	n, more, err := a.Conn.Read(buf)
+	if n == 0 && err == nil {
+		return
+	}
+	a.in = append([]byte(nil), buf[:n]...)
+	a.err = err
+	if more {
+		a.Conn.Resume()
+	}
+	a.goOn()
+}
+
+// Drained implements [loop.Handler].
+func (a *arrival) Drained() {}
+
+// Broken implements [loop.Handler].
+func (a *arrival) Broken(err error) {
+	a.err = err
+	a.goOn()
+}
+
+// goOn goes on with the login, up to where it waits again or has ended.
+func (a *arrival) goOn() {
+	if a.next == nil {
+		return
+	}
+	if _, waits := a.next(); !waits {
+		a.end()
+	}
+}
+
+// end is called when the login has ended.
+func (a *arrival) end() {
+	a.next, a.stop = nil, nil
+	if a.deadline != nil {
+		a.deadline.Stop()
+	}
+	a.f.arriving.Add(-1)
+	if a.then == nil {
+		a.Conn.Close()
+		return
+	}
+	a.then()
+}
+
+// abandon ends the login because pgebb does.
+func (a *arrival) abandon() {
+	if a.next == nil {
+		return
+	}
+	a.then = nil
+	a.err = net.ErrClosed
+	a.stop()
+	a.then = nil
+	a.end()
+}
+
+// login is the login.
+func (a *arrival) login(yield func(struct{}) bool) {
+	a.yield = yield
+	f := a.f
+	r := &reception{conn: a, encryption: f.encryption.Load()}
+	st, err := r.readStartup()
+	switch {
+	case errors.Is(err, errElsewhere):
+		a.leave(func(conn net.Conn) { f.serve(conn, a.accepted) })
+	case err != nil:
+		f.refuse(a, st, err)
+	case !f.isQuick(a, st):
+		a.leave(func(conn net.Conn) { f.serveFrom(conn, st, a.accepted) })
+	default:
+		f.enter(a, st, a.accepted)
+	}
+}
+
+// isQuick reports whether nothing in the login of a client takes long but to wait for it.
+func (f *Frontend) isQuick(a *arrival, st *startup) bool {
+	return st.Cancel == nil && !f.cfg.Load().IsConsole(st.Database) && f.auth.isQuick(a, st)
+}
+
+// errElsewhere says that the login must go on in a goroutine.
+var errElsewhere = errors.New("it must be gone on with in a goroutine")
+
+// elsewhere has the login leave its loop; what it has read last is to be read again there.
+func (a *arrival) elsewhere(again []byte) error {
+	a.in = append(append([]byte(nil), again...), a.in...)
+	return errElsewhere
+}
+
+// leave has a goroutine go on when the login has returned.
+func (a *arrival) leave(goOn func(conn net.Conn)) {
+	a.then = func() {
+		l := a.Loop()
+		conn, unread, err := l.Release(&a.Conn)
+		if err != nil {
+			a.f.log.Warn("client could not be taken off its loop", "error", err)
+			return
+		}
+		if unread = append(a.in, unread...); len(unread) > 0 {
+			conn = &prefixed{conn, unread}
+		}
+		go goOn(conn)
+	}
+}
+
+// await waits for what takes long, which is done in a goroutine that ends with it.
+func (a *arrival) await(slow func() error) error {
+	l, done := a.Loop(), false
+	var err error
+	if !a.f.begins() {
+		return net.ErrClosed
+	}
+	go func() {
+		defer a.f.logins.Done()
+		failed := slow()
+		l.Post(func() {
+			err, done = failed, true
+			a.goOn()
+		})
+	}()
+	a.busy = true
+	for !done {
+		if !a.yield(struct{}{}) {
+			return net.ErrClosed
+		}
+	}
+	a.busy = false
+	a.Conn.Resume()
+	return err
+}
+
+// Read implements [net.Conn] for the login.
+func (a *arrival) Read(p []byte) (int, error) {
+	for len(a.in) == 0 {
+		if a.err != nil {
+			return 0, a.err
+		}
+		a.in = nil
+		a.Conn.Resume()
+		if !a.yield(struct{}{}) {
+			return 0, net.ErrClosed
+		}
+	}
+	n := copy(p, a.in)
+	a.in = a.in[n:]
+	return n, nil
+}
+
+// Write implements [net.Conn] for the login. It never waits; a login has never much to say
+// before its client answers.
+func (a *arrival) Write(p []byte) (int, error) {
+	if err := a.Conn.Write(p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Close implements [net.Conn]. The connection is closed when the login has ended.
+func (a *arrival) Close() error { return nil }
+
+// LocalAddr implements [net.Conn]. Nobody asks.
+func (a *arrival) LocalAddr() net.Addr { return nil }
+
+// RemoteAddr implements [net.Conn].
+func (a *arrival) RemoteAddr() net.Addr { return a.peer }
+
+// SetDeadline and the others implement [net.Conn]; a login has one deadline for all of it.
+func (a *arrival) SetDeadline(time.Time) error      { return nil }
+func (a *arrival) SetReadDeadline(time.Time) error  { return nil }
+func (a *arrival) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,93 @@
+package loop
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file is for connections that become something else on their way: one that waits to be
+// accepted becomes a login, one whose login has succeeded a client, and a login that takes long leaves
+// the loop.
+
+// AddListening is [Loop.Add] for a socket that listens. Its handler calls [Conn.Accept].
+func (l *Loop) AddListening(c *Conn) error {
+	if err := l.Add(c); err != nil {
+		return err
+	}
+	c.flags |= flagBulk // it is not to be read ahead
+	return nil
+}
+
+// Accept takes a connection that waits at a socket that listens; the error is [unix.EAGAIN] if
+// none does.
+func (c *Conn) Accept() (fd int, from unix.Sockaddr, err error) {
+	for {
+		fd, from, err = unix.Accept4(int(c.fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case unix.EINTR, unix.ECONNABORTED:
+			continue
+		case unix.EAGAIN:
+			c.flags &^= flagReadable
+		}
+		return fd, from, err
+	}
+}
+
+// Become makes old, which is on the loop and not encrypted, the connection c of another handler. What is
+// pending, and what is still to be read, is c's from then on; old is as if it were closed. It must be called
+// on the loop's goroutine.
+func (l *Loop) Become(old, c *Conn, h Handler) {
+	old.settle()
+	c.fd, c.gen, c.h, c.out, c.flags, c.ahead = old.fd, old.gen, h, old.out, old.flags&^flagQueued, old.ahead
+	c.loop.Store(l)
+	l.conns[c.fd] = c
+	switch {
+	case c.ahead == aheadElsewhere:
+		l.early[c] = l.early[old]
+		delete(l.early, old)
+	case c.ahead != 0:
+		l.batch.reads[c.ahead-1].c = c
+	}
+	old.fd, old.out, old.ahead, old.flags = -1, nil, 0, 0
+	old.loop.Store(nil)
+	c.Resume()
+}
+
+// Unread has the handler of a connection on the loop read p before anything else. It must be
+// called on the loop's goroutine.
+func (l *Loop) Unread(c *Conn, p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	p = append(p[:len(p):len(p)], l.ahead(c)...)
+	l.forgetAhead(c)
+	l.keepEarly(c, p)
+	c.flags |= flagReadable | flagMore
+	c.Resume()
+}
+
+// Release takes a connection off the loop for use with blocking calls, and returns what was
+// read of it ahead. It must not be encrypted, and have nothing pending. The connection is
+// closed if that fails. It must be called on the loop's goroutine.
+func (l *Loop) Release(c *Conn) (conn net.Conn, unread []byte, err error) {
+	if n := c.Pending(); n > 0 {
+		c.Close()
+		return nil, nil, fmt.Errorf("taking a connection off its loop: %d bytes are pending", n)
+	}
+	unread = append([]byte(nil), l.ahead(c)...)
+	l.forgetAhead(c)
+	if err := l.Remove(c); err != nil {
+		c.Close()
+		return nil, nil, err
+	}
+	file := os.NewFile(uintptr(c.fd), "")
+	c.fd = -1
+	defer file.Close()
+	if conn, err = net.FileConn(file); err != nil {
+		return nil, nil, fmt.Errorf("taking a connection off its loop: %w", err)
+	}
+	return conn, unread, nil
+}
