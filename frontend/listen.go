@@ -156,8 +156,12 @@ func (c *Client) subscribe(s *backend.Server, names []string, all bool) {
 	}
 	var more, less []string
 	for _, name := range names {
+		if name == pubsub.Marks() {
+			continue // from before
+		}
 		if strings.HasPrefix(name, backend.OwnPrefix) {
-			continue // a mark of before
+			c.followed(s, errReservedChannel(name))
+			return
 		}
 		next[name] = struct{}{}
 		if _, has := l.channels[name]; !has {
