@@ -430,6 +430,16 @@ func errTooManyChannels(limit int) *Error {
 	}
 }
 
+// errReservedChannel is for a client that wants to listen to a channel whose name is one of
+// pgebb's own, which it would hear nothing of. It comes behind the answer; the client listens to
+// those of before.
+func errReservedChannel(name string) *Error {
+	return &Error{
+		Severity: severityError, Code: "42939", Message: fmt.Sprintf("LISTEN has no effect: the name of channel %q is reserved", name),
+		Detail: "In transaction pooling, names that begin with __pgebb_ are pgebb's own.",
+	}
+}
+
 // errSessionParameters is for a client that has given its session more run-time parameters than can
 // follow it from server to server. The transaction has ended as the client was told.
 func errSessionParameters(reason error) *Error {

@@ -29,6 +29,9 @@ const (
 
 	// heardAtOnce is how many bytes of notifications a client is sent in one piece.
 	heardAtOnce = 16 << 10
+
+	// heardPieces is how many pieces a client is sent before its loop turns to others.
+	heardPieces = 16
 )
 
 // listens is what a client has that listens, or has wanted to. It belongs to the client's loop.
@@ -50,7 +53,7 @@ func (c *Client) followsListen() bool { return c.f.pubSub.Load() && c.judges() }
 // listener is the client as one who listens.
 func (c *Client) listener() *listens {
 	if c.listens == nil {
-		c.listens = &listens{subscriber: c.pool.PubSub().Subscribe(c.woken)}
+		c.listens = &listens{subscriber: c.pool.PubSub().Subscribe(c.id, c.woken)}
 	}
 	return c.listens
 }
@@ -153,8 +156,12 @@ func (c *Client) subscribe(s *backend.Server, names []string, all bool) {
 	}
 	var more, less []string
 	for _, name := range names {
+		if name == pubsub.Marks() {
+			continue // from before
+		}
 		if strings.HasPrefix(name, backend.OwnPrefix) {
-			continue // a mark of before
+			c.followed(s, errReservedChannel(name))
+			return
 		}
 		next[name] = struct{}{}
 		if _, has := l.channels[name]; !has {
@@ -273,10 +280,22 @@ func (c *Client) woken() {
 // given.
 func (c *Client) hear() {
 	l := c.listens
-	if l == nil || c.dead || c.begun || !c.betweenTransactions() {
+	if l == nil {
 		return
 	}
-	for c.Pending() == 0 && !c.dead {
+	if c.dead || c.begun || !c.betweenTransactions() {
+		l.subscriber.Declined()
+		return
+	}
+	for i := 0; ; i++ {
+		if c.dead || c.Pending() > 0 {
+			l.subscriber.Declined()
+			break
+		}
+		if i == heardPieces {
+			c.woken()
+			return
+		}
 		b := l.subscriber.Take(heardAtOnce)
 		if len(b) == 0 {
 			break

@@ -239,7 +239,7 @@ func (h *PubSub) heard(n backend.Notification, message []byte) {
 	r := h.cluster.registry
 	x := r.newNotification(string(n.Channel), message)
 	var woken []*Subscriber
-	full := 0 // subscribers that something did not fit at for the first time
+	var losses []loss
 	h.mu.Lock()
 	if c := h.channels[string(n.Channel)]; c != nil {
 		c.received++
@@ -247,13 +247,13 @@ func (h *PubSub) heard(n backend.Notification, message []byte) {
 			if !given {
 				continue
 			}
-			switch wake, fits, first := s.put(x); {
+			switch wake, full, warn := s.put(x); {
 			case wake:
 				woken = append(woken, s)
-			case !fits:
+			case full != boundNone:
 				c.dropped++
-				if first {
-					full++
+				if warn {
+					losses = append(losses, loss{s.id, full})
 				}
 			}
 		}
@@ -263,9 +263,16 @@ func (h *PubSub) heard(n backend.Notification, message []byte) {
 	for _, s := range woken {
 		s.wake()
 	}
-	for range full {
-		r.log.Warn("a client does not take its notifications: more are dropped", "user", h.user, "database", h.database, "channel", string(n.Channel))
+	for _, l := range losses {
+		r.log.Warn("notifications for a client are dropped", "client_id", l.client, "user", h.user, "database", h.database,
+			"channel", string(n.Channel), "reason", l.full.reason(int(r.pubSubSize.Load())))
 	}
+}
+
+// loss is what the log is told of a client that a notification was dropped for.
+type loss struct {
+	client uint64
+	full   bound
 }
 
 // marked acts on a mark.

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,11 +12,15 @@ import (
 
 const (
 	// UnheardLimit is how many bytes the notifications take at most that clients have not been
-	// given yet, all together, each counted once; beyond it they are dropped.
+	// given yet, all together, each counted once, with the queues that they are in; beyond it
+	// they are dropped.
 	UnheardLimit = 16 << 20
 
 	// unheardLimit is how many bytes of them wait for one client at most.
 	unheardLimit = 1 << 20
+
+	// firstQueue is how many places a queue begins with.
+	firstQueue = 4
 )
 
 // notification is one that was received, for all who are to be given it. It is immutable.
@@ -49,50 +54,108 @@ func (n *notification) release() {
 // Subscriber is a client that listens. It is safe for concurrent use.
 type Subscriber struct {
 	pubsub   *PubSub
+	id       uint64 // the client's, for the log; constant
 	wake     func() // has the client take what there is; constant
 	channels int    // that it is at; guarded by PubSub.mu
 
-	mu      sync.Mutex
-	queue   []*notification
-	bytes   int  // of the messages in queue
-	told    bool // wake was called and the client has not taken anything since
-	dropped bool // something was, ever
-	ended   bool
-	left    bool // nothing is queued any more
+	mu     sync.Mutex
+	queue  []*notification
+	bytes  int  // of the messages in queue
+	told   bool // wake was called and the client has not taken all since
+	behind bool // it has declined, and has not taken all since: pub_sub_channel_size holds
+	warned [numBounds]bool
+	ended  bool
+	left   bool // nothing is queued any more
 }
 
-// Subscribe makes a subscriber, which listens to nothing yet. wake is called in any goroutine when there is
-// something to take.
-func (h *PubSub) Subscribe(wake func()) *Subscriber {
+// bound is what a notification does not fit into.
+type bound uint8
+
+const (
+	boundNone bound = iota
+	boundCount
+	boundClient
+	boundAll
+	numBounds
+)
+
+// reason is what the log says of it; size is pub_sub_channel_size.
+func (b bound) reason(size int) string {
+	switch b {
+	case boundCount:
+		return fmt.Sprintf("it is in a transaction or does not read, and %d may wait for it meanwhile: raise general.pub_sub_channel_size for more", size)
+	case boundClient:
+		return fmt.Sprintf("%d bytes of them may wait for one client", unheardLimit)
+	}
+	return fmt.Sprintf("%d bytes of them may wait for all clients together", UnheardLimit)
+}
+
+// Subscribe makes a subscriber, which listens to nothing yet, for the client with an id. wake is called in any
+// goroutine when there is something to take.
+func (h *PubSub) Subscribe(id uint64, wake func()) *Subscriber {
 	h.cluster.registry.subscribers.Add(1)
-	return &Subscriber{pubsub: h, wake: wake}
+	return &Subscriber{pubsub: h, id: id, wake: wake}
 }
 
 // PubSub is where the subscriber is.
 func (s *Subscriber) PubSub() *PubSub { return s.pubsub }
 
-// put queues a notification; wake is to be called if it says so. If the notification did not fit, first says
-// whether it is the first.
-func (s *Subscriber) put(n *notification) (wake, fits, first bool) {
-	r := n.registry
+// put queues a notification, if that fits; wake is to be called if it says so. warn says that
+// it is the first that does not fit into that bound.
+//
+// How many wait is bounded only while the client does not take what it is offered: of a burst
+// all come before it gets to take the first, and one that reads is to lose none of them.
+func (s *Subscriber) put(n *notification) (wake bool, full bound, warn bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.left {
-		return false, true, false
+		return false, boundNone, false
 	}
-	if len(s.queue) >= int(r.pubSubSize.Load()) || s.bytes+len(n.message) > unheardLimit || r.unheard.Load() > UnheardLimit {
-		first = !s.dropped
-		s.dropped = true
-		return false, false, first
+	if full = s.boundLocked(n); full != boundNone {
+		warn = !s.warned[full]
+		s.warned[full] = true
+		return false, full, warn
 	}
 	n.refs.Add(1)
-	before := cap(s.queue)
+	if grown := s.grownLocked(); grown > cap(s.queue) {
+		n.registry.queued.Add(queueSize(grown) - queueSize(cap(s.queue)))
+		s.queue = append(make([]*notification, 0, grown), s.queue...)
+	}
 	s.queue = append(s.queue, n)
-	r.queued.Add(queueSize(cap(s.queue)) - queueSize(before))
 	s.bytes += len(n.message)
 	wake = !s.told
 	s.told = true
-	return wake, true, false
+	return wake, boundNone, false
+}
+
+// boundLocked is what a notification does not fit into.
+func (s *Subscriber) boundLocked(n *notification) bound {
+	r := n.registry
+	switch {
+	case s.behind && len(s.queue) >= int(r.pubSubSize.Load()):
+		return boundCount
+	case s.bytes+len(n.message) > unheardLimit:
+		return boundClient
+	case r.unheard.Load()+r.queued.Load()+queueSize(s.grownLocked())-queueSize(cap(s.queue)) > UnheardLimit:
+		return boundAll
+	}
+	return boundNone
+}
+
+// grownLocked is the capacity of the queue with one more in it.
+func (s *Subscriber) grownLocked() int {
+	if len(s.queue) < cap(s.queue) {
+		return cap(s.queue)
+	}
+	return max(firstQueue, 2*cap(s.queue))
+}
+
+// Declined says that the client was woken and cannot take anything now: it is in a transaction,
+// or does not read. Until it has taken all, pub_sub_channel_size bounds what comes besides.
+func (s *Subscriber) Declined() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behind = s.behind || len(s.queue) > 0
 }
 
 func queueSize(n int) int64 { return memory.SizeOf(n * int(unsafe.Sizeof((*notification)(nil)))) }
@@ -116,7 +179,7 @@ func (s *Subscriber) Take(most int) (b []byte) {
 		return b
 	}
 	s.emptyLocked()
-	s.told = false
+	s.told, s.behind = false, false
 	return b
 }
 

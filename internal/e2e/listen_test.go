@@ -352,32 +352,6 @@ func TestListenFailsWhereNobodyCanListen(t *testing.T) {
 	refused(t, c, "another encoding", "0A000", simple("LISTEN b")...)
 }
 
-// TestWhoDoesNotReadLosesNotifications, and pgebb little memory: those that do not fit are
-// counted, and others hear all.
-func TestWhoDoesNotReadLosesNotifications(t *testing.T) {
-	pg := testpg.ForTest(t)
-	database := pg.Database(t)
-	p := listening(t, pg, database, "transaction", 2, 5)
-	slow, fast, other := connect(t, through(p, database)), connect(t, through(p, database)), connect(t, through(p, database))
-	query(t, slow, "LISTEN a")
-	query(t, fast, "LISTEN a")
-	query(t, slow, "BEGIN") // it is given nothing while that lasts
-	for i := range 20 {
-		query(t, other, fmt.Sprintf("NOTIFY a, '%d'", i))
-		hears(t, fast, fmt.Sprintf("a %d", i))
-	}
-	if got := show(t, p, "SHOW LISTENERS"); len(got) != 1 || got[0]["received"] != "20" || got[0]["dropped"] != "15" {
-		t.Errorf("SHOW LISTENERS has %v", got)
-	}
-	query(t, slow, "COMMIT")
-	hears(t, slow, "a 0", "a 1", "a 2", "a 3", "a 4")
-	query(t, other, "NOTIFY a, 'later'")
-	hears(t, slow, "a later")
-	if n := strings.Count(p.Log(), "does not take its notifications"); n != 1 {
-		t.Errorf("the log says so %d times", n)
-	}
-}
-
 // TestNothingIsLostOrDoubledAsAClientBeginsToListen: from its first notification on it hears all
 // that another goes on to send, each once and in order; whether or not the channel is listened
 // to already, and also while it listens to more and more.
