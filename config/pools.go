@@ -16,8 +16,9 @@ type Pool struct {
 	Weight         int    // its share of the reads, where these are weighted
 	bySize         *sizesByRole
 
-	ServerUser, ServerDatabase string   // as Postgres names them
-	ServerPasswords            []string // tried in order; empty if there is none; one may be an MD5 hash
+	ServerUser, ServerDatabase string    // as Postgres names them
+	ServerPasswords            []string  // tried in order; empty if there is none; one may be an MD5 hash
+	External                   *External // where else these come from; nil if they do not; not to be changed
 	TLSVerify                  TLSVerify
 
 	Size, MinSize                  int
@@ -224,6 +225,9 @@ func (c *Config) effective(u *User, db *Database) Pool {
 		p.ServerPasswords = []string{db.Password}
 	case len(p.ServerPasswords) == 0 && IsMD5(u.PasswordHash) && p.ServerUser == u.Name:
 		p.ServerPasswords = []string{u.PasswordHash} // all that MD5 needs; the name is part of it
+	}
+	if p.External = c.external(u); p.External != nil {
+		p.ServerPasswords = nil
 	}
 	return c.sized(p, u, db)
 }

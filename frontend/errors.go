@@ -243,6 +243,16 @@ func errServerLogin(code, reason string) *Error {
 	}
 }
 
+// errNoCredentials is for servers whose credentials are in no file (server_auth) and could
+// not be fetched.
+func errNoCredentials(reason string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "58000", Message: "the pooler has no credentials for Postgres",
+		Hint:    "This is not about the password that you gave: the operator of the pooler has to see to it.",
+		Private: reason,
+	}
+}
+
 // errSaid is what Postgres said to a login of ours that was for a client's.
 func errSaid(said *backend.ServerError) *Error {
 	return &Error{Severity: severityFatal, Code: said.Code(), Message: said.Message()}

@@ -75,7 +75,7 @@ func lookUpPool(cfg *config.Config, database string) (p config.Pool, key lookUpK
 	}
 	p.ServerUser, p.ServerPasswords = g.AuthUser, nil
 	if g.AuthPassword != "" {
-		p.ServerPasswords = []string{g.AuthPassword}
+		p.ServerPasswords, p.External = []string{g.AuthPassword}, nil
 	}
 	query := g.AuthQuery
 	if query == "" {

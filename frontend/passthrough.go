@@ -60,7 +60,7 @@ func (f *Frontend) judge(cfg *config.Config, user, database, password string) (b
 	if !ok {
 		return false, nil // there is no such database, which is told only to who is in
 	}
-	p.ServerUser, p.ServerPasswords = user, []string{password}
+	p.ServerUser, p.ServerPasswords, p.External = user, []string{password}, nil
 	ctx, cancel := f.serverContext(&p)
 	defer cancel()
 	err := f.registry.Try(ctx, &p)
