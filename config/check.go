@@ -121,6 +121,7 @@ func (d *decoder) checkPassword(c *Config, u *User, raw rawTable) {
 	case u.PasswordHash != "" && !isScram && !isMD5:
 		d.problem(at, "users.password_hash", "", "this is no SCRAM verifier; make one with: pgebb hash")
 		return
+	case u.VaultPath != "":
 	case auth == AuthTrust, c.findsOut() && u.PasswordHash == "" && !hasPassword:
 	case u.Identity != "" && c.ClientTLS.Authorities == nil:
 		d.warn(raw.placeOf("identity"), "users.identity", "without tls_client_ca_certificate nobody is asked for a certificate, so it does not help user %q", u.Name)

@@ -118,6 +118,9 @@ func (d *decoder) checkExternal(c *Config) {
 		if u.external() && g.PassthroughAuth != PassNothing {
 			d.problem(at, "users.server_auth", "", "%s does not go with passthrough_auth, which is %s", u.ServerAuth, g.PassthroughAuth)
 		}
+		if u.VaultPath != "" && c.Vault == (Vault{}) {
+			d.warn(raw.placeOf("vault_path"), "users.vault_path", "nobody can log in as user %q: pgdog.toml has no [vault]", u.Name)
+		}
 		if u.usesVault() {
 			d.checkVaultUser(c, u, raw)
 		} else if u.ServerVaultPath != "" {

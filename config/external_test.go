@@ -37,6 +37,8 @@ func TestCredentialsThatNobodyCanGet(t *testing.T) {
 	for _, test := range []struct{ name, config, users, want string }{
 		{"no [vault]", "", "server_auth = 'vault_static'\nserver_vault_path = 'p'\n", `
 			warning: users.toml:5: users.server_auth: user "ann" gets no servers: pgdog.toml has no [vault]`},
+		{"no [vault] for clients", "", "vault_path = 'p'\n", `
+			warning: users.toml:5: users.vault_path: nobody can log in as user "ann": pgdog.toml has no [vault]`},
 		{"no path", aVault, "server_auth = 'vault_dynamic'\n", `
 			warning: users.toml:5: users.server_vault_path: user "ann" gets no servers: the key is missing`},
 		{"too late", aVault, "server_auth = 'vault_dynamic'\nserver_vault_path = 'p'\nvault_refresh_percent = 90\n", `
@@ -66,6 +68,21 @@ func TestAHashDoesForClientsWhereServersNeedNone(t *testing.T) {
 	const hash = "SCRAM-SHA-256$4096:AAECAwQFBgcICQoLDA0ODw==$lzjimAPnIeov+dqCs/uVy1700PwQevRa8t3m881dxCs=:yv7pdPM+u1PvNMRconP/GOPtNqM0oq6Hw363MOCm1s8="
 	_, problems := loadText(t, "[general]\nauth_type = 'plain'\n"+oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\nserver_auth = 'rds_iam'\npassword_hash = '"+hash+"'\n", nil)
 	expect(t, problems, "")
+}
+
+func TestPasswordsOfClientsInVault(t *testing.T) {
+	c, problems := loadText(t, aVault+oneDatabase, "[[users]]\nname = 'ann'\ndatabase = 'app'\nvault_path = 'p'\n", nil)
+	expect(t, problems, "")
+	if cred, ok := c.Login("ann", "app"); !ok || cred.VaultPath != "p" {
+		t.Errorf("the credential is %+v", cred)
+	}
+	c = mustLoad(t, aVault+oneDatabase, oneUser+"vault_path = 'p'\n", nil)
+	if cred, _ := c.Login("ann", "app"); len(cred.Passwords) > 0 {
+		t.Errorf("beside that of Vault, clients can have %q", cred.Passwords)
+	}
+	if p, _ := c.FindPool("ann", "app"); len(p.ServerPasswords) != 1 || p.External != nil {
+		t.Errorf("servers do not have the password of the file: %+v", p)
+	}
 }
 
 func TestSetDoesNotTakeAwayWhatCredentialsNeed(t *testing.T) {

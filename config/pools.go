@@ -48,6 +48,7 @@ type Credential struct {
 	PasswordHash string   // empty, or a SCRAM verifier, or an MD5 hash
 	Identity     string   // common name of the certificate that does instead; empty if none
 	Certificate  bool     // a certificate must be shown where authorities for that are configured
+	VaultPath    string   // where in Vault the password is, in place of those above; empty if it is in the files
 }
 
 // Pools returns all pools in the order of the files.
@@ -137,7 +138,10 @@ func (c *Config) index() {
 	c.anyLogin, c.hosts = map[string]Credential{}, c.hostsByName()
 	for i := range c.Users {
 		u := &c.Users[i]
-		cred := Credential{u.passwords(), u.PasswordHash, u.Identity, u.TLSClientCertificateRequired}
+		cred := Credential{u.passwords(), u.PasswordHash, u.Identity, u.TLSClientCertificateRequired, u.VaultPath}
+		if u.VaultPath != "" {
+			cred.Passwords, cred.PasswordHash = nil, ""
+		}
 		if _, ok := c.anyLogin[u.Name]; !ok {
 			c.anyLogin[u.Name] = cred
 		}

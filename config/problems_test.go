@@ -130,7 +130,6 @@ func TestRefusals(t *testing.T) {
 		{"[[omnisharded_tables]]\ndatabase = 'a'", "", "pgdog.toml:1: omnisharded_tables: pgebb does not have this (sharding), and to ignore it would mislead: remove it"},
 		{"[[sharded_mappings]]\ndatabase = 'a'", "", "pgdog.toml:1: sharded_mappings: pgebb does not have this (sharding), and to ignore it would mislead: remove it"},
 		{"[[sharded_schemas]]\ndatabase = 'a'", "", "pgdog.toml:1: sharded_schemas: pgebb does not have this (sharding), and to ignore it would mislead: remove it"},
-		{"", oneUser + "vault_path = 'a'", "users.toml:5: users.vault_path: this is not implemented yet, and to ignore it would mislead: remove it"},
 		{"", oneUser + "replication_mode = true", "users.toml:5: users.replication_mode: this is not supported, and to ignore it would mislead: remove it or set it to false"},
 		{"", oneUser + "replication_sharding = 'a'", "users.toml:5: users.replication_sharding: this is not supported, and to ignore it would mislead: remove it"},
 		{"", oneUser + "two_phase_commit = true", "users.toml:5: users.two_phase_commit: this is not supported, and to ignore it would mislead: remove it or set it to false"},

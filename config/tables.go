@@ -93,7 +93,7 @@ type User struct {
 	ServerIAMRegion              string         `toml:"server_iam_region" status:"implemented" doc:"region of the database for rds_iam; without it that of its host's name, or AWS_REGION"`
 	ServerIAMAssumeRole          string         `toml:"server_iam_assume_role" status:"implemented" doc:"ARN of the role that is taken on for rds_iam, as for a database of another account"`
 	ServerVaultPath              string         `toml:"server_vault_path" status:"implemented" doc:"what is read in Vault for vault_dynamic and vault_static, as database/creds/app or database/static-creds/app"`
-	VaultPath                    string         `toml:"vault_path" status:"refused" planned:"yes" doc:"path in Vault of the password of clients"`
+	VaultPath                    string         `toml:"vault_path" status:"implemented" doc:"what is read in Vault for the password of the user's clients, as database/static-creds/app; those of this file are not theirs then"`
 	VaultRefreshPercent          int            `toml:"vault_refresh_percent" default:"80" max:"100" status:"implemented" doc:"share of its life, up to 80 %, after which what vault_dynamic gave is replaced, and servers that use it"`
 	ReplicationMode              bool           `toml:"replication_mode" default:"false" status:"refused" doc:"connections for logical replication"`
 	ReplicationSharding          string         `toml:"replication_sharding" status:"refused" doc:"sharding of logical replication"`

@@ -112,6 +112,14 @@ func errLookUp(reason error) *Error {
 	}
 }
 
+// errVault is for a user whose password Vault could not be asked for.
+func errVault(reason error) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "58000", Message: "the user's password could not be fetched", Private: reason.Error(),
+		Hint: "See vault_path in users.toml and [vault] in pgdog.toml.",
+	}
+}
+
 // errTooManyUsers is for one user too many of those that are in no file.
 func errTooManyUsers() *Error {
 	return &Error{

@@ -84,6 +84,13 @@ func (f *Frontend) serverContext(p *config.Pool) (context.Context, context.Cance
 	return context.WithTimeout(f.ctx, p.ConnectTimeout)
 }
 
+// fromVault implements outside.
+func (f *Frontend) fromVault(cfg *config.Config, user string, cred config.Credential) (password string, rejected func(), err error) {
+	ctx, cancel := f.serverContext(&config.Pool{ConnectTimeout: cfg.General.ConnectTimeout})
+	defer cancel()
+	return f.registry.ClientPassword(ctx, cfg, user, cred)
+}
+
 // trust implements outside.
 func (f *Frontend) trust(user, database string, keys *scram.Keys) {
 	f.registry.Trust(user, database, keys)

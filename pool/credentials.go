@@ -10,7 +10,8 @@ import (
 	"github.com/pgebb/pgebb/internal/secrets"
 )
 
-// This file is about servers whose credentials are in no file, but fetched from somewhere.
+// This file is about credentials that are in no file, but fetched from somewhere: of servers,
+// and of clients.
 
 // ErrNoCredentials is wrapped when they could not be fetched, and there is no use in trying
 // again soon.
@@ -29,7 +30,25 @@ func (r *Registry) retainSecrets(cfg *config.Config) {
 			wanted = append(wanted, wantOf(&c))
 		}
 	}
+	cfg.EachLogin(func(user string, cred config.Credential) {
+		if cred.VaultPath != "" {
+			wanted = append(wanted, wantOfClient(cfg, user, cred))
+		}
+	})
 	r.secrets.Retain(wanted)
+}
+
+// wantOfClient asks for the password that the clients of a user have.
+func wantOfClient(cfg *config.Config, user string, cred config.Credential) secrets.Want {
+	return secrets.Want{User: user, External: config.External{Method: config.VaultStatic, Path: cred.VaultPath, Vault: cfg.Vault}}
+}
+
+// ClientPassword is the password that Vault has for the clients of a user. rejected is to be
+// called if a client has another: Vault may have changed it before its time.
+func (r *Registry) ClientPassword(ctx context.Context, cfg *config.Config, user string, cred config.Credential) (password string, rejected func(), err error) {
+	w := wantOfClient(cfg, user, cred)
+	s, err := r.secrets.Get(ctx, w)
+	return s.Password, func() { r.secrets.Reject(w, s) }, err
 }
 
 // prepare fetches the credentials for a connection, if they are to be fetched and are not
@@ -55,7 +74,7 @@ func (p *Pool) prepare() error {
 func (r *Registry) entitle(ctx context.Context, c *config.Pool, t *backend.Target) (secrets.Secret, error) {
 	s, err := r.secrets.Get(ctx, wantOf(c))
 	if err != nil {
-		return s, err
+		return s, fmt.Errorf("getting credentials (server_auth is %s): %w", c.External.Method, err)
 	}
 	t.User, t.Passwords, t.Sealed = c.ServerUser, []string{s.Password}, true
 	if s.User != "" {

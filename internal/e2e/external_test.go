@@ -167,7 +167,7 @@ func TestStaticPasswordsOfVault(t *testing.T) {
 	if err == nil {
 		_, err = connect(t, asClient(p, database)).Query("SELECT 1")
 	}
-	if code(err) != "58000" {
+	if code(err) != "58000" || !strings.Contains(err.Error(), "the pooler has no credentials for Postgres") {
 		t.Errorf("the client is told %v", err)
 	}
 	inLogOnly(t, p, err, "/v1/database/static-creds/other answers 403 Forbidden: permission denied")
@@ -248,6 +248,61 @@ func TestVaultThatIsNotThere(t *testing.T) {
 	}
 	inLogOnly(t, p, err, "answers 503 Service Unavailable: Vault is sealed")
 	tellsNone(t, p)
+}
+
+// TestPasswordsOfClientsInVault has clients held to a password that Vault has and changes.
+func TestPasswordsOfClientsInVault(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	for _, auth := range []string{"scram", "md5", "plain"} {
+		var password atomic.Value
+		password.Store("first-password-of-vault")
+		v := startVault(t, func(path string, _ int) (int, string) {
+			if path != "database/static-creds/client" {
+				return 403, `{"errors":["permission denied"]}`
+			}
+			return 200, staticAnswer(password.Load().(string), 3600)
+		})
+		o := withVault(pg, v, database, fmt.Sprintf("vault_path = \"database/static-creds/client\"\nserver_user = %q\nserver_password = %q\n", database, database))
+		o.General += fmt.Sprintf("auth_type = %q\nfailed_login_delay = 0\n", auth)
+		o.Users += fmt.Sprintf("[[users]]\nname = \"other\"\ndatabase = %q\nvault_path = \"database/static-creds/other\"\n", database)
+		p := testpg.Pgebb(t, o)
+		as := func(password string) frontendtest.Login {
+			l := asClient(p, database)
+			l.Password = password
+			return l
+		}
+		for range 3 {
+			if got := query(t, connect(t, as("first-password-of-vault")), "SELECT current_user"); got[0] != database {
+				t.Errorf("%s: in Postgres the client is %s", auth, got[0])
+			}
+		}
+		for _, wrong := range []string{"of clients", database, "wrong"} {
+			if _, err := frontendtest.Connect(as(wrong)); code(err) != "28P01" {
+				t.Errorf("%s, with the password %q: %v", auth, wrong, err)
+			}
+		}
+		password.Store("second-password-of-vault")
+		eventually(t, 10*time.Second, func() string {
+			c, err := frontendtest.Connect(as("second-password-of-vault"))
+			if err != nil {
+				return err.Error()
+			}
+			c.Close()
+			return ""
+		})
+		if _, err := frontendtest.Connect(as("first-password-of-vault")); code(err) != "28P01" {
+			t.Errorf("%s, with the password of before: %v", auth, err)
+		}
+		l := as("x")
+		l.User = "other"
+		_, err := frontendtest.Connect(l)
+		if code(err) != "58000" {
+			t.Errorf("%s: where Vault refuses the client is told %v", auth, err)
+		}
+		inLogOnly(t, p, err, "permission denied")
+		tellsNone(t, p, "first-password", "second-password")
+	}
 }
 
 // asksInClear is a Postgres that lets in whose password it likes, which it asks for in clear text, over TLS or not.

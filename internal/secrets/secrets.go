@@ -1,5 +1,5 @@
 // Package secrets gets what servers are logged in with where it is in no file: tokens of AWS
-// and Azure for their Postgres, and passwords from HashiCorp Vault.
+// and Azure for their Postgres, and passwords from HashiCorp Vault, those of clients as well.
 //
 // A [Keeper] has what was fetched until it is to be fetched anew, and lets only one of many
 // who want the same fetch it. Everything here blocks, for as long as a context allows, and
@@ -97,12 +97,9 @@ const wantCost = 400
 func (k *Keeper) Get(ctx context.Context, w Want) (Secret, error) {
 	s, stale, err := k.secrets.get(ctx, w.key(), func(ctx context.Context) (Secret, life, error) { return k.fetch(ctx, w) })
 	if stale != nil {
-		k.log.Warn("credentials for servers could not be renewed; those there are go on to be used", "user", w.User, "server_auth", w.Method, "error", stale)
+		k.log.Warn("credentials could not be renewed; those there are go on to be used", "user", w.User, "from", w.Method, "error", stale)
 	}
-	if err != nil {
-		return Secret{}, fmt.Errorf("getting credentials (server_auth is %s): %w", w.Method, err)
-	}
-	return s, nil
+	return s, err
 }
 
 func (k *Keeper) fetch(ctx context.Context, w Want) (s Secret, l life, err error) {
@@ -125,7 +122,7 @@ func (k *Keeper) fetch(ctx context.Context, w Want) (s Secret, l life, err error
 	if as == "" {
 		as = w.User
 	}
-	k.log.Info("credentials for servers fetched", "user", w.User, "server_auth", w.Method, "as", as, "valid_for", l.length(s.fetched), "took", s.fetched.Sub(started))
+	k.log.Info("credentials fetched", "user", w.User, "from", w.Method, "as", as, "valid_for", l.length(s.fetched), "took", s.fetched.Sub(started))
 	return s, l, nil
 }
 
@@ -164,7 +161,7 @@ func (k *Keeper) Retain(wanted []Want) {
 
 // Memory is what is kept.
 func (k *Keeper) Memory() memory.Holding {
-	h := memory.Holding{Name: "secrets", Doc: "credentials for servers that are in no file", Limit: Limit}
+	h := memory.Holding{Name: "secrets", Doc: "credentials that are in no file", Limit: Limit}
 	for _, size := range []func() (int64, int64){k.secrets.size, k.tokens.size, k.keys.size, k.imds.size} {
 		bytes, items := size()
 		h.Bytes += bytes

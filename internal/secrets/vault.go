@@ -27,7 +27,7 @@ func (k *Keeper) vaultSecret(ctx context.Context, w Want) (Secret, life, error) 
 	case w.Vault.URL == "":
 		return Secret{}, life{}, fmt.Errorf("%w: pgdog.toml has no [vault]", ErrRefused)
 	case w.Path == "":
-		return Secret{}, life{}, fmt.Errorf("%w: the user has no server_vault_path (users.toml)", ErrRefused)
+		return Secret{}, life{}, fmt.Errorf("%w: the user has no path in Vault (users.toml: server_vault_path)", ErrRefused)
 	}
 	started := k.now() // a lease begins before its answer is there
 	body, err := k.readVault(ctx, w.Vault, w.Path)

@@ -188,7 +188,7 @@ func TestWhatVaultRefuses(t *testing.T) {
 		final  bool
 	}{
 		{"no [vault]", nil, 0, func(w *Want) { w.Vault = config.Vault{} }, "pgdog.toml has no [vault]", true},
-		{"no path", nil, 0, func(w *Want) { w.Path = "" }, "no server_vault_path", true},
+		{"no path", nil, 0, func(w *Want) { w.Path = "" }, "server_vault_path", true},
 		{"no secret", nil, 0, nil, "VAULT_SECRET_ID is not in the environment", true},
 		{"no role", withSecret(), 0, func(w *Want) { w.Vault.AppRoleRoleID = "" }, "approle_role_id of [vault] is missing", true},
 		{"no role of Kubernetes", nil, 0, func(w *Want) { w.Vault.AuthMethod = "kubernetes" }, "kubernetes_role of [vault] is missing", true},
