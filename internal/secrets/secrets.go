@@ -50,6 +50,7 @@ type Secret struct {
 	User     string    // in place of the configured one; empty if that holds
 	Password string    // never logged
 	Until    time.Time // servers that were logged in with it are to be gone by then; zero if they can stay
+	end      time.Time // what Until is once there ought to be another secret, and is not
 	fetched  time.Time
 }
 
@@ -99,6 +100,9 @@ func (k *Keeper) Get(ctx context.Context, w Want) (Secret, error) {
 	if stale != nil {
 		k.log.Warn("credentials could not be renewed; those there are go on to be used", "user", w.User, "from", w.Method, "error", stale)
 	}
+	if !s.Until.IsZero() && !k.now().Before(s.Until) {
+		s.Until = s.end // otherwise a server would be too old from the start
+	}
 	return s, err
 }
 
@@ -122,7 +126,11 @@ func (k *Keeper) fetch(ctx context.Context, w Want) (s Secret, l life, err error
 	if as == "" {
 		as = w.User
 	}
-	k.log.Info("credentials fetched", "user", w.User, "from", w.Method, "as", as, "valid_for", l.length(s.fetched), "took", s.fetched.Sub(started))
+	level := slog.LevelInfo
+	if w.Method == config.RDSIAM {
+		level = slog.LevelDebug // it is made here, for each user
+	}
+	k.log.Log(ctx, level, "credentials fetched", "user", w.User, "from", w.Method, "as", as, "valid_for", l.length(s.fetched), "took", s.fetched.Sub(started))
 	return s, l, nil
 }
 
@@ -136,7 +144,7 @@ func (k *Keeper) Reject(w Want, s Secret) bool {
 	if k.now().Sub(s.fetched) < least {
 		return false
 	}
-	k.secrets.drop(w.key(), func(kept Secret) bool { return kept == s })
+	k.secrets.drop(w.key(), func(kept Secret) bool { return kept.User == s.User && kept.Password == s.Password })
 	if w.Method == config.RDSIAM {
 		k.keys.dropAll() // those that the token was signed with may have been revoked
 	}

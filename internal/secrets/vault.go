@@ -54,7 +54,7 @@ func (k *Keeper) vaultSecret(ctx context.Context, w Want) (Secret, life, error) 
 	}
 	lease := inSeconds(a.LeaseDuration)
 	l := life{renew: started.Add(lease / 100 * time.Duration(w.RefreshPercent)), until: started.Add(lease)}
-	return Secret{User: a.Data.Username, Password: a.Data.Password, Until: l.renew}, l, nil
+	return Secret{User: a.Data.Username, Password: a.Data.Password, Until: l.renew, end: l.until}, l, nil
 }
 
 // readVault reads a path. A token that Vault does not take any more is replaced once.

@@ -227,9 +227,16 @@ func TestVaultGoesOnWithoutARenewal(t *testing.T) {
 	s := r.mustGet(w)
 	v.status = 503
 	r.pass(90 * time.Second)
-	if again := r.mustGet(w); again != s {
-		t.Errorf("it is %+v", again)
+	again := r.mustGet(w)
+	if again.Password != s.Password || again.Until != r.time.Add(10*time.Second) {
+		t.Errorf("it is %+v, with which no server could begin", again)
 	}
+	r.Reject(w, again)
+	if m := r.Memory(); m.Items != 1 {
+		t.Errorf("it stays, though a server has refused it: %+v", m)
+	}
+	r.Keeper.secrets.entries[w.key()] = &entry[Secret]{value: s, known: true, life: life{renew: s.Until, until: s.end}}
+	r.mustGet(w)
 	if !strings.Contains(r.log.String(), "could not be renewed") || !strings.Contains(r.log.String(), "503") {
 		t.Errorf("the log does not say so:\n%s", r.log.String())
 	}
