@@ -314,6 +314,19 @@ func TestPasswordsOfClientsInVault(t *testing.T) {
 	}
 }
 
+// TestUsersAreLookedUpWithCredentialsOfVault has auth_user log in with what is in no file.
+func TestUsersAreLookedUpWithCredentialsOfVault(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	v := startVault(t, func(string, int) (int, string) { return 200, staticAnswer(pg.Password, 3600) })
+	o := withVault(pg, v, database, fmt.Sprintf("server_user = %q\nserver_auth = \"vault_static\"\nserver_vault_path = \"p\"\n", pg.User))
+	o.General += "auth_user = \"client\"\n"
+	p := testpg.Pgebb(t, o)
+	if got := query(t, connect(t, through(p, database)), "SELECT current_user"); got[0] != database {
+		t.Errorf("in Postgres the client is %s", got[0])
+	}
+}
+
 // asksInClear is a Postgres that lets in whose password it likes, which it asks for in clear text, over TLS or not.
 type asksInClear struct {
 	net.Listener

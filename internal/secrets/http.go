@@ -61,7 +61,11 @@ func (e *statusError) Error() string { return e.text }
 
 // Unwrap makes answers that are not to be expected to change ErrRefused.
 func (e *statusError) Unwrap() error {
-	if e.status >= 500 || e.status == http.StatusRequestTimeout || e.status == http.StatusTooManyRequests {
+	switch e.status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusPreconditionFailed: // the last is a Vault that is behind
+		return nil
+	}
+	if e.status >= 500 {
 		return nil
 	}
 	return ErrRefused

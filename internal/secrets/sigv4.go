@@ -24,7 +24,7 @@ type presigning struct {
 	at              time.Time
 }
 
-// query is the query with the signature.
+// sign returns the query with the signature.
 func (p presigning) sign(k awsKeys) string {
 	at := p.at.UTC().Format("20060102T150405Z")
 	day := at[:8]

@@ -198,6 +198,7 @@ func TestWhatVaultRefuses(t *testing.T) {
 		{"no permission", withSecret(), 403, nil, "answers 403 Forbidden: 1 error occurred:  * it is broken", true},
 		{"a static role", withSecret(), 0, func(w *Want) { w.Path = "database/static-creds/app" }, "no lease of a user (a static role needs server_auth", true},
 		{"a Vault that is sealed", withSecret(), 503, nil, "answers 503 Service Unavailable", false},
+		{"a Vault that is behind", withSecret(), 412, nil, "answers 412 Precondition Failed", false},
 		{"too many requests", withSecret(), 429, nil, "answers 429 Too Many Requests", false},
 		{"no Vault", withSecret(), 0, func(w *Want) { w.Vault.URL = "http://127.0.0.1:1" }, "connection refused", false},
 	} {
