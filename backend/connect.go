@@ -21,6 +21,7 @@ type Target struct {
 	Passwords        []string // tried in order; one may be an MD5 hash, for servers that ask by MD5
 	Keys             *Keys    // for SCRAM where there is no password; nil if there are none
 	TLS              *TLS     // nil for none; nor is there any at a Unix socket
+	Sealed           bool     // the password is never sent as it is where others could read it, and encryption is not done without for an error
 	Params           []Param  // of the StartupMessage, besides user and database
 	TCP              TCPOptions
 	Attempt          func() // called before each login, one for each password that is tried; may be nil
@@ -134,7 +135,7 @@ func Connect(ctx context.Context, t Target) (*Session, error) {
 	for _, password := range passwords {
 		var s *Session
 		s, err = connect(ctx, t, password)
-		if err != nil && t.TLS != nil && !t.TLS.required && ctx.Err() == nil && tlsToBlame(err) {
+		if err != nil && t.TLS != nil && !t.TLS.required && !t.Sealed && ctx.Err() == nil && tlsToBlame(err) {
 			t.TLS = nil
 			s, err = connect(ctx, t, password)
 		}

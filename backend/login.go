@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/scram"
 	"github.com/pgebb/pgebb/internal/wire"
 )
@@ -55,6 +56,9 @@ func logIn(conn net.Conn, t Target, password string) (*Session, error) {
 	}
 	s := &Session{Conn: conn}
 	a := authentication{conn: conn, user: t.User, password: password, keys: t.Keys}
+	if _, encrypted := conn.(*loop.TLS); t.Sealed && !encrypted && t.Network != "unix" {
+		a.sealed = true
+	}
 	total := 0
 	for range maxLoginMessages {
 		typ, body, err := readMessage(conn)
@@ -162,6 +166,7 @@ type authentication struct {
 	keys           *Keys         // where there is no password; nil if there are none
 	method         uint32        // that the server has asked for, 0 if none
 	scram          *scram.Client // of that method
+	sealed         bool          // the password must not be sent as it is
 	verified       bool          // the server has proved that it knows the password
 	done           bool
 }
@@ -193,6 +198,8 @@ func (a *authentication) answer(body []byte) error {
 		return fmt.Errorf("%w: the server asks for a password not by MD5, and there is only an MD5 hash (users.toml: password or server_password)", ErrCredentials)
 	case a.password == "" && request != authSASL:
 		return fmt.Errorf("%w: the server asks for a password not by SCRAM, and there is only what a client's SCRAM login has left (users.toml: password or server_password)", ErrCredentials)
+	case request == authCleartext && a.sealed:
+		return fmt.Errorf("%w: the server asks for the password in clear text, and the connection is not encrypted", ErrCredentials)
 	}
 	a.method = request
 	switch request {

@@ -164,7 +164,7 @@ func NewServer(l *loop.Loop, t Target, session *Session, owner Owner) (*Server, 
 	if _, encrypted := session.Conn.(*loop.TLS); !encrypted {
 		s.Target.TLS = nil
 	} else {
-		s.Target.TLS = t.TLS.insisting() // also for cancel requests
+		s.Target.TLS = t.TLS.Insisting() // also for cancel requests
 	}
 	s.ops.clear()
 	if err := s.Init(session.Conn, s); err != nil {

@@ -27,6 +27,13 @@ func (e *ServerError) Encode() []byte {
 	return wire.AppendRaw(nil, wire.ErrorResponse, e.body)
 }
 
+// NotLetIn reports whether a server has answered, and does not let in who has logged in with
+// what it did.
+func NotLetIn(err error) bool {
+	var se *ServerError
+	return errors.As(err, &se) && (se.Code() == "28P01" || se.Code() == "28000")
+}
+
 // wrongPassword reports whether another password could do.
 func wrongPassword(err error) bool {
 	var se *ServerError

@@ -37,8 +37,12 @@ func NewTLS(c config.ServerTLS) *TLS {
 	return t
 }
 
-// insisting is TLS for connections that must be encrypted because another one is.
-func (t *TLS) insisting() *TLS {
+// Insisting is TLS for connections that must be encrypted, because another one is or for
+// what is sent.
+func (t *TLS) Insisting() *TLS {
+	if t == nil {
+		return nil
+	}
 	strict := *t
 	strict.required = true
 	return &strict

@@ -196,7 +196,7 @@ func TestACancelRequestIsAsSecretAsItsConnection(t *testing.T) {
 			got <- string(b[:])
 		}
 	})
-	target.TLS = NewTLS(config.ServerTLS{Verify: config.VerifyPrefer}).insisting()
+	target.TLS = NewTLS(config.ServerTLS{Verify: config.VerifyPrefer}).Insisting()
 	if err := Cancel(context.Background(), target, 7, []byte("abcd")); err != nil {
 		t.Fatal(err)
 	}

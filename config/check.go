@@ -15,6 +15,7 @@ func (d *decoder) check(c *Config, general rawTable) {
 	d.checkGeneral(c, general)
 	d.checkDatabases(c)
 	d.checkUsers(c)
+	d.checkExternal(c)
 	d.checkReach(c)
 	d.checkLookups(c, general)
 }
@@ -120,6 +121,7 @@ func (d *decoder) checkPassword(c *Config, u *User, raw rawTable) {
 	case u.PasswordHash != "" && !isScram && !isMD5:
 		d.problem(at, "users.password_hash", "", "this is no SCRAM verifier; make one with: pgebb hash")
 		return
+	case u.VaultPath != "":
 	case auth == AuthTrust, c.findsOut() && u.PasswordHash == "" && !hasPassword:
 	case u.Identity != "" && c.ClientTLS.Authorities == nil:
 		d.warn(raw.placeOf("identity"), "users.identity", "without tls_client_ca_certificate nobody is asked for a certificate, so it does not help user %q", u.Name)
@@ -130,7 +132,7 @@ func (d *decoder) checkPassword(c *Config, u *User, raw rawTable) {
 	case isScram && auth == AuthMD5, isMD5 && auth == AuthScram:
 		d.warn(at, "users.password_hash", "auth_type %s cannot be checked against this kind of hash, so nobody can log in as %q", auth, u.Name)
 	}
-	if u.PasswordHash == "" || hasPassword || u.ServerPassword != "" || isScram && auth == AuthScram {
+	if u.PasswordHash == "" || hasPassword || u.external() || u.ServerPassword != "" || isScram && auth == AuthScram {
 		return // with SCRAM, what a client's login leaves is good for servers with the same hash
 	}
 	for _, name := range u.databases(c) {

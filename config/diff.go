@@ -83,7 +83,7 @@ func (u unmatched) take(like *Pool, sameHost bool) (Pool, bool) {
 
 func sameServers(a, b *Pool) bool {
 	return a.Host == b.Host && a.Port == b.Port && a.ServerUser == b.ServerUser && a.ServerDatabase == b.ServerDatabase &&
-		slices.Equal(a.ServerPasswords, b.ServerPasswords) && a.TLSVerify == b.TLSVerify &&
+		a.SameCredentials(b) && a.TLSVerify == b.TLSVerify &&
 		a.StatementTimeout == b.StatementTimeout && a.LockTimeout == b.LockTimeout && a.ReadOnly == b.ReadOnly
 }
 

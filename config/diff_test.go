@@ -23,6 +23,7 @@ func TestDiff(t *testing.T) {
 		{name: "another host", config: strings.ReplaceAll(config, "'db'", "'db2'"), users: users, fresh: []string{"ann/app"}},
 		{name: "another port", config: strings.Replace(config, "'db'\n", "'db'\nport = 1\n", 1), users: users, fresh: []string{"ann/app"}},
 		{name: "another password", config: config, users: strings.Replace(users, "'x'", "'y'", 1), fresh: []string{"ann/app"}},
+		{name: "another place to get passwords from", config: config, users: users + "server_auth = 'rds_iam'\n", fresh: []string{"ann/app"}},
 		{name: "another user in Postgres", config: config, users: users + "server_user = 'u'\n", fresh: []string{"ann/app"}},
 		{name: "another database in Postgres", config: strings.Replace(config, "'db'\n", "'db'\ndatabase_name = 'd'\n", 1), users: users, fresh: []string{"ann/app"}},
 		{name: "another setting of sessions", config: config, users: users + "statement_timeout = 1\n", fresh: []string{"ann/app"}},

@@ -42,18 +42,6 @@ type mirroringTable struct {
 	Level         string  `toml:"level" default:"all" values:"all|dml|ddl" status:"refused" doc:"which statements are copied"`
 }
 
-type vaultTable struct {
-	URL                 string `toml:"url" status:"refused" doc:"address of Vault"`
-	Namespace           string `toml:"namespace" status:"refused" doc:"namespace in Vault"`
-	AuthMethod          string `toml:"auth_method" values:"kubernetes|approle" status:"refused" doc:"how to log in to Vault"`
-	AuthMount           string `toml:"auth_mount" status:"refused" doc:"where that method is mounted"`
-	KubernetesRole      string `toml:"kubernetes_role" status:"refused" doc:"role for kubernetes"`
-	KubernetesJWTPath   string `toml:"kubernetes_jwt_path" status:"refused" doc:"file with the token for kubernetes"`
-	AppRoleRoleID       string `toml:"approle_role_id" status:"refused" doc:"role for approle"`
-	AppRoleSecretIDFile string `toml:"approle_secret_id_file" status:"refused" doc:"file with the secret for approle"`
-	ClientTokenTTL      int    `toml:"client_token_ttl" default:"60" unit:"seconds" status:"refused" doc:"how long a token is used"`
-}
-
 type shardedTable struct {
 	Database       string           `toml:"database" status:"refused" doc:"database of the table"`
 	Name           string           `toml:"name" status:"refused" doc:"its name"`

@@ -40,6 +40,7 @@ func (d *decoder) config(main, users rawTable, databaseURLs []string) *Config {
 	d.fill(tableNamed("memory"), memory, &c.Memory)
 	d.checkMemory(c, memory)
 	d.replicaLag(c, main)
+	d.readVault(c, main)
 	d.admin(c, main, users)
 	if urls := d.databaseURLs(databaseURLs); len(urls) > 0 {
 		d.fromURLs(c, urls)

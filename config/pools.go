@@ -16,8 +16,9 @@ type Pool struct {
 	Weight         int    // its share of the reads, where these are weighted
 	bySize         *sizesByRole
 
-	ServerUser, ServerDatabase string   // as Postgres names them
-	ServerPasswords            []string // tried in order; empty if there is none; one may be an MD5 hash
+	ServerUser, ServerDatabase string    // as Postgres names them
+	ServerPasswords            []string  // tried in order; empty if there is none; one may be an MD5 hash
+	External                   *External // where else these come from; nil if they do not; not to be changed
 	TLSVerify                  TLSVerify
 
 	Size, MinSize                  int
@@ -47,6 +48,7 @@ type Credential struct {
 	PasswordHash string   // empty, or a SCRAM verifier, or an MD5 hash
 	Identity     string   // common name of the certificate that does instead; empty if none
 	Certificate  bool     // a certificate must be shown where authorities for that are configured
+	VaultPath    string   // where in Vault the password is, in place of those above; empty if it is in the files
 }
 
 // Pools returns all pools in the order of the files.
@@ -136,7 +138,10 @@ func (c *Config) index() {
 	c.anyLogin, c.hosts = map[string]Credential{}, c.hostsByName()
 	for i := range c.Users {
 		u := &c.Users[i]
-		cred := Credential{u.passwords(), u.PasswordHash, u.Identity, u.TLSClientCertificateRequired}
+		cred := Credential{u.passwords(), u.PasswordHash, u.Identity, u.TLSClientCertificateRequired, u.VaultPath}
+		if u.VaultPath != "" {
+			cred.Passwords, cred.PasswordHash = nil, ""
+		}
 		if _, ok := c.anyLogin[u.Name]; !ok {
 			c.anyLogin[u.Name] = cred
 		}
@@ -224,6 +229,9 @@ func (c *Config) effective(u *User, db *Database) Pool {
 		p.ServerPasswords = []string{db.Password}
 	case len(p.ServerPasswords) == 0 && IsMD5(u.PasswordHash) && p.ServerUser == u.Name:
 		p.ServerPasswords = []string{u.PasswordHash} // all that MD5 needs; the name is part of it
+	}
+	if p.External = c.external(u); p.External != nil {
+		p.ServerPasswords = nil
 	}
 	return c.sized(p, u, db)
 }

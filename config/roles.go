@@ -127,7 +127,7 @@ func (c *Config) sizesFor(u *User, db *Database, role string, noPassword bool) s
 
 // sized gives a pool what differs by role.
 func (c *Config) sized(p Pool, u *User, db *Database) Pool {
-	noPassword := len(p.ServerPasswords) == 0
+	noPassword := len(p.ServerPasswords) == 0 && p.External == nil
 	if db.Role != Auto {
 		return p.with(c.sizesFor(u, db, db.Role, noPassword))
 	}

@@ -77,6 +77,9 @@ func (c *Config) with(set []setting) (*Config, error) {
 	if changed.ClientTLS.Required && changed.ClientTLS.Certificate == nil {
 		return nil, fmt.Errorf("tls_client_required: without tls_certificate nobody could connect")
 	}
+	if err := changed.refusesExternal(); err != nil {
+		return nil, err
+	}
 	changed.pools = nil
 	changed.index()
 	return &changed, nil

@@ -12,6 +12,7 @@ type Config struct {
 	Memory    Memory
 
 	ReplicaLag   *ReplicaLag // nil if the table is not there
+	Vault        Vault       // zero if the table is not there
 	QueryParsers []QueryParser
 
 	ClientTLS ClientTLS // of the files that General names
@@ -88,11 +89,12 @@ type User struct {
 	IdleTimeoutReplica           *time.Duration `toml:"idle_timeout_replica" unit:"ms" status:"implemented" doc:"idle_timeout where the host is a replica"`
 	ServerUser                   string         `toml:"server_user" status:"implemented" doc:"user that servers log in as"`
 	ServerPassword               string         `toml:"server_password" status:"implemented" secret:"yes" doc:"password of that user"`
-	ServerAuth                   string         `toml:"server_auth" default:"password" values:"password|rds_iam|azure_workload_identity|vault_dynamic|vault_static" status:"refused" doc:"where the password of servers comes from; only from this file"`
-	ServerIAMRegion              string         `toml:"server_iam_region" status:"refused" doc:"region for rds_iam"`
-	ServerVaultPath              string         `toml:"server_vault_path" status:"refused" doc:"path in Vault of the password of servers"`
-	VaultPath                    string         `toml:"vault_path" status:"refused" doc:"path in Vault of the password of servers"`
-	VaultRefreshPercent          int            `toml:"vault_refresh_percent" default:"80" max:"100" status:"ignored" doc:"share of the life of a secret from Vault after which it is fetched again"`
+	ServerAuth                   string         `toml:"server_auth" default:"password" values:"password|rds_iam|azure_workload_identity|vault_dynamic|vault_static" status:"implemented" doc:"what servers are logged in with: a password of these files, a token of AWS or Azure, or what Vault says; all but password need TLS to servers"`
+	ServerIAMRegion              string         `toml:"server_iam_region" status:"implemented" doc:"region of the database for rds_iam; without it that of its host's name, or AWS_REGION"`
+	ServerIAMAssumeRole          string         `toml:"server_iam_assume_role" status:"implemented" doc:"ARN of the role that is taken on for rds_iam, as for a database of another account"`
+	ServerVaultPath              string         `toml:"server_vault_path" status:"implemented" doc:"what is read in Vault for vault_dynamic and vault_static, as database/creds/app or database/static-creds/app"`
+	VaultPath                    string         `toml:"vault_path" status:"implemented" doc:"what is read in Vault for the password of the user's clients, as database/static-creds/app; those of this file are not theirs then"`
+	VaultRefreshPercent          int            `toml:"vault_refresh_percent" default:"80" max:"100" status:"implemented" doc:"share of its life, up to 80 %, after which what vault_dynamic gave is replaced, and servers that use it"`
 	ReplicationMode              bool           `toml:"replication_mode" default:"false" status:"refused" doc:"connections for logical replication"`
 	ReplicationSharding          string         `toml:"replication_sharding" status:"refused" doc:"sharding of logical replication"`
 	SchemaAdmin                  bool           `toml:"schema_admin" default:"false" status:"ignored" doc:"user that PgDog reads the schema as; pgebb does not need it"`

@@ -53,6 +53,9 @@ type outside interface {
 	judge(cfg *config.Config, user, database, password string) (bool, error)
 	// learn makes a user one that has a pool, with a password if that is known.
 	learn(config.Learned) error
+	// fromVault is the password that Vault has for the clients of a user. rejected is to be
+	// called when a client has another.
+	fromVault(cfg *config.Config, user string, cred config.Credential) (password string, rejected func(), err error)
 	// trust has servers for a user log in with what the user's own login has left.
 	trust(user, database string, keys *scram.Keys)
 }
@@ -77,10 +80,11 @@ func (a *Authenticator) Update(cfg *config.Config) {
 // claim is who a client says that it is, and what it is held to.
 type claim struct {
 	cred      config.Credential
-	known     bool // there is such a user
-	console   bool // it wants the console
-	lookedUp  bool // Postgres was asked for the credential
-	certified bool // its certificate has proved it
+	known     bool   // there is such a user
+	console   bool   // it wants the console
+	lookedUp  bool   // Postgres was asked for the credential
+	certified bool   // its certificate has proved it
+	rejected  func() // called when the password is another than Vault's; nil if that has none
 	method    config.AuthType
 }
 
@@ -93,6 +97,9 @@ func (a *Authenticator) Authenticate(conn net.Conn, st *startup, judging func() 
 	current := a.current.Load()
 	c, err := a.claimOf(current.cfg, conn, st)
 	if err != nil {
+		return err
+	}
+	if err := a.fetch(current.cfg, st, &c); err != nil {
 		return err
 	}
 	l := login{conn: conn, user: st.User, judging: judging}
@@ -121,7 +128,10 @@ func (a *Authenticator) isQuick(conn net.Conn, st *startup) bool {
 	if method == config.AuthPlain || method == config.AuthScram && !current.ready.Load() || a.passes(current.cfg, conn, st, claim{}) {
 		return false
 	}
-	_, known := current.cfg.Login(st.User, st.Database)
+	cred, known := current.cfg.Login(st.User, st.Database)
+	if cred.VaultPath != "" {
+		return false
+	}
 	return known || a.outside == nil || current.cfg.General.AuthUser == ""
 }
 
@@ -151,6 +161,19 @@ func (a *Authenticator) claimOf(cfg *config.Config, conn net.Conn, st *startup) 
 		}
 	}
 	return c, nil
+}
+
+// fetch gets the password of a client from Vault, if it is there and is needed.
+func (a *Authenticator) fetch(cfg *config.Config, st *startup, c *claim) error {
+	if !c.known || c.cred.VaultPath == "" || c.certified || c.method == config.AuthTrust || a.outside == nil {
+		return nil
+	}
+	password, rejected, err := a.outside.fromVault(cfg, st.User, c.cred)
+	if err != nil {
+		return errVault(err)
+	}
+	c.cred.Passwords, c.rejected = []string{password}, rejected
+	return nil
 }
 
 // checkCertificate lets in who has the certificate of its user, and keeps out who lacks one.
@@ -191,6 +214,9 @@ func (a *Authenticator) check(l *login, current *authConfig, st *startup, c clai
 		if verifiers, err = a.scramVerifiers(current, st.User, c.cred, c.known); err == nil {
 			keys, err = l.scram(verifiers, c.known)
 		}
+	}
+	if c.rejected != nil && err != nil {
+		c.rejected()
 	}
 	if c.lookedUp && err != nil {
 		a.outside.forget(current.cfg, st.User, st.Database)

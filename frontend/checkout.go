@@ -129,6 +129,9 @@ func refusal(reason error, set *config.Pool) (*Error, *backend.ServerError) {
 		}
 		return e, nil
 	}
+	if errors.Is(reason, pool.ErrNoCredentials) {
+		return errNoCredentials(reason.Error()), nil
+	}
 	var said *backend.ServerError
 	if errors.As(reason, &said) {
 		if strings.HasPrefix(said.Code(), "28") { // invalid authorization

@@ -112,6 +112,14 @@ func errLookUp(reason error) *Error {
 	}
 }
 
+// errVault is for a user whose password Vault could not be asked for.
+func errVault(reason error) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "58000", Message: "the user's password could not be fetched", Private: reason.Error(),
+		Hint: "See vault_path in users.toml and [vault] in pgdog.toml.",
+	}
+}
+
 // errTooManyUsers is for one user too many of those that are in no file.
 func errTooManyUsers() *Error {
 	return &Error{
@@ -238,6 +246,16 @@ func errServerUnavailable(reason string) *Error {
 func errServerLogin(code, reason string) *Error {
 	return &Error{
 		Severity: severityFatal, Code: code, Message: "the pooler's login to Postgres failed",
+		Hint:    "This is not about the password that you gave: the operator of the pooler has to see to it.",
+		Private: reason,
+	}
+}
+
+// errNoCredentials is for servers whose credentials are in no file (server_auth) and could
+// not be fetched.
+func errNoCredentials(reason string) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "58000", Message: "the pooler has no credentials for Postgres",
 		Hint:    "This is not about the password that you gave: the operator of the pooler has to see to it.",
 		Private: reason,
 	}

@@ -73,9 +73,11 @@ func lookUpPool(cfg *config.Config, database string) (p config.Pool, key lookUpK
 	if !ok {
 		return p, key, false
 	}
-	p.ServerUser, p.ServerPasswords = g.AuthUser, nil
-	if g.AuthPassword != "" {
-		p.ServerPasswords = []string{g.AuthPassword}
+	switch {
+	case g.AuthPassword != "":
+		p.ServerUser, p.ServerPasswords, p.External = g.AuthUser, []string{g.AuthPassword}, nil
+	case p.External == nil: // otherwise auth_user logs in as its own servers do
+		p.ServerUser, p.ServerPasswords = g.AuthUser, nil
 	}
 	query := g.AuthQuery
 	if query == "" {

@@ -60,7 +60,7 @@ func (f *Frontend) judge(cfg *config.Config, user, database, password string) (b
 	if !ok {
 		return false, nil // there is no such database, which is told only to who is in
 	}
-	p.ServerUser, p.ServerPasswords = user, []string{password}
+	p.ServerUser, p.ServerPasswords, p.External = user, []string{password}, nil
 	ctx, cancel := f.serverContext(&p)
 	defer cancel()
 	err := f.registry.Try(ctx, &p)
@@ -82,6 +82,13 @@ func (f *Frontend) serverContext(p *config.Pool) (context.Context, context.Cance
 		return context.WithCancel(f.ctx)
 	}
 	return context.WithTimeout(f.ctx, p.ConnectTimeout)
+}
+
+// fromVault implements outside.
+func (f *Frontend) fromVault(cfg *config.Config, user string, cred config.Credential) (password string, rejected func(), err error) {
+	ctx, cancel := f.serverContext(&config.Pool{ConnectTimeout: cfg.General.ConnectTimeout})
+	defer cancel()
+	return f.registry.ClientPassword(ctx, cfg, user, cred)
 }
 
 // trust implements outside.

@@ -27,6 +27,9 @@ type authConfig struct {
 	ready     atomic.Bool                 // all is derived
 	verifiers map[string]*derivedVerifier // by credential; constant
 	derived   *atomic.Uint64              // counts derivations; those of logins and those before
+
+	mu      sync.Mutex
+	fetched map[string]*derivedVerifier // of passwords that are in Vault, the latest of each user; guarded by mu
 }
 
 // derivedVerifier is what one credential is held to.
@@ -46,7 +49,7 @@ func credentialKey(user string, cred config.Credential) string {
 // newAuthConfig takes from an older one, which may be nil, what is derived already. Nothing
 // is derived before prepare.
 func (a *Authenticator) newAuthConfig(cfg *config.Config, old *authConfig) *authConfig {
-	c := &authConfig{cfg: cfg, most: 1, verifiers: make(map[string]*derivedVerifier), derived: &a.derived}
+	c := &authConfig{cfg: cfg, most: 1, verifiers: make(map[string]*derivedVerifier), fetched: make(map[string]*derivedVerifier), derived: &a.derived}
 	add := func(user string, cred config.Credential) {
 		key := credentialKey(user, cred)
 		if old != nil && old.verifiers[key] != nil {
@@ -97,6 +100,9 @@ func (a *Authenticator) scramVerifiers(current *authConfig, user string, cred co
 	derived := 0
 	if known {
 		d := current.verifiers[credentialKey(user, cred)]
+		if d == nil && cred.VaultPath != "" {
+			d = current.ofVault(user, cred)
+		}
 		if d == nil { // it was looked up
 			d = &derivedVerifier{user: user, cred: cred}
 		}
@@ -114,6 +120,19 @@ func (a *Authenticator) scramVerifiers(current *authConfig, user string, cred co
 		}
 	}
 	return verifiers, nil
+}
+
+// ofVault is what a password from Vault is held to, which is derived once and not in each login.
+func (c *authConfig) ofVault(user string, cred config.Credential) *derivedVerifier {
+	key := user + "\x00" + cred.VaultPath
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.fetched[key]
+	if d == nil || credentialKey(user, d.cred) != credentialKey(user, cred) {
+		d = &derivedVerifier{user: user, cred: cred}
+		c.fetched[key] = d
+	}
+	return d
 }
 
 // derive makes the verifiers of a credential unless they are there, and returns how many

@@ -62,6 +62,7 @@ func (p *Pool) dial(n int) {
 
 func (p *Pool) connect() {
 	r := p.registry
+	err := p.prepare() // it may take long, and others need the place in the meantime
 	select {
 	case r.dialSlots <- struct{}{}:
 		defer func() { <-r.dialSlots }()
@@ -73,7 +74,11 @@ func (p *Pool) connect() {
 	started := time.Now()
 	logins := uint64(0)
 	target.Attempt = func() { logins++ }
-	session, err := p.attempt(c, target)
+	var session *backend.Session
+	var until time.Time
+	if err == nil {
+		session, until, err = p.attempt(c, &target)
+	}
 	target.Attempt = nil // the server keeps the target
 	l := r.loops.Pick()
 	if w := p.firstWaiter(); w != nil {
@@ -87,12 +92,13 @@ func (p *Pool) connect() {
 		if err == nil {
 			counters.ConnectTimes.Observe(time.Since(started))
 		}
-		p.connected(l, target, session, err)
+		p.connected(l, target, session, until, err)
 	})
 }
 
-// attempt connects as often as connect_attempts says.
-func (p *Pool) attempt(c *config.Pool, target backend.Target) (session *backend.Session, err error) {
+// attempt connects as often as connect_attempts says. until is when the server must be gone,
+// zero if it can stay.
+func (p *Pool) attempt(c *config.Pool, target *backend.Target) (session *backend.Session, until time.Time, err error) {
 	for i := range max(c.ConnectAttempts, 1) {
 		if i > 0 {
 			select {
@@ -104,16 +110,16 @@ func (p *Pool) attempt(c *config.Pool, target backend.Target) (session *backend.
 		if c.ConnectTimeout != config.Off {
 			ctx, cancel = context.WithTimeout(ctx, c.ConnectTimeout)
 		}
-		session, err = backend.Connect(ctx, target)
+		session, until, err = p.registry.logIn(ctx, c, target)
 		cancel()
 		if err == nil || p.registry.ctx.Err() != nil {
 			break
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("connecting to %s as %q: %w", target.Address, target.User, err)
+		return nil, until, fmt.Errorf("connecting to %s as %q: %w", target.Address, target.User, err)
 	}
-	return session, nil
+	return session, until, nil
 }
 
 func (p *Pool) firstWaiter() *Waiter {
@@ -123,7 +129,7 @@ func (p *Pool) firstWaiter() *Waiter {
 }
 
 // connected ends a dial, on the loop that the server is to live on.
-func (p *Pool) connected(l *loop.Loop, target backend.Target, session *backend.Session, err error) {
+func (p *Pool) connected(l *loop.Loop, target backend.Target, session *backend.Session, until time.Time, err error) {
 	var s *backend.Server
 	if err == nil {
 		s, err = backend.NewServer(l, target, session, p)
@@ -135,6 +141,9 @@ func (p *Pool) connected(l *loop.Loop, target backend.Target, session *backend.S
 	}
 	s.Stats = p.Counters(l)
 	s.Expires = s.Born + lifetime(p.Settings())
+	if !until.IsZero() {
+		s.Expires = min(s.Expires, s.Born+max(time.Until(until), 0))
+	}
 	p.greeting.Store(s.Greeting)
 	p.mu.Lock()
 	p.connecting--
@@ -204,7 +213,7 @@ func (w *Waiter) refuse(err error) {
 
 // final reports whether Postgres answered and trying again would not help soon.
 func final(err error) bool {
-	if errors.Is(err, backend.ErrCredentials) {
+	if errors.Is(err, backend.ErrCredentials) || errors.Is(err, ErrNoCredentials) {
 		return true
 	}
 	var se *backend.ServerError

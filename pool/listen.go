@@ -91,6 +91,9 @@ func (h *PubSub) connect() (p *Pool, l *backend.Listener, renewed int, err error
 	if p, err = h.cluster.primary(); err != nil {
 		return nil, nil, 0, err
 	}
+	if err := p.prepare(); err != nil {
+		return nil, nil, 0, err
+	}
 	select {
 	case r.dialSlots <- struct{}{}:
 		defer func() { <-r.dialSlots }()
@@ -101,7 +104,7 @@ func (h *PubSub) connect() (p *Pool, l *backend.Listener, renewed int, err error
 	target := r.Target(c)
 	target.Keys = r.keysOf(c)
 	target.Params = append(target.Params, backend.Param{Name: "application_name", Value: "pgebb LISTEN"})
-	session, err := p.attempt(c, target)
+	session, _, err := p.attempt(c, &target)
 	if err != nil {
 		return nil, nil, 0, err
 	}

@@ -43,6 +43,7 @@ func (r *Registry) Memory() []memory.Holding {
 		{Name: "server_statements", Doc: "which prepared statements servers have", Bytes: sum.Statements, Items: servers},
 		{Name: "statement_texts", Doc: "texts of prepared statements, each once; the limit is for all of their memory", Bytes: texts, Items: statements, Limit: r.statements.Limit()},
 		{Name: "statement_registry", Doc: "what is known of prepared statements, and the tables to find them", Bytes: overhead, Items: statements},
+		r.secrets.Memory(),
 		r.listenersMemory(),
 		{Name: "notifications", Doc: "notifications that clients have not been given yet", Bytes: r.unheard.Load() + r.queued.Load(), Items: r.unheardCount.Load(), Limit: UnheardLimit},
 		backend.SetsMemory(),

@@ -15,6 +15,7 @@ import (
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/memory"
+	"github.com/pgebb/pgebb/internal/secrets"
 )
 
 // key is what makes a pool another one. What else is set for it can change while
@@ -38,6 +39,7 @@ type Registry struct {
 	log        *slog.Logger
 	tcp        backend.TCPOptions
 	tls        atomic.Pointer[backend.TLS] // of servers to come
+	secrets    *secrets.Keeper             // credentials that are in no file
 	statements *cache.Registry             // prepared statements of all clients
 	errors     backend.ErrorCodes          // that Postgres has answered clients with
 	lastID     atomic.Uint64
@@ -74,7 +76,7 @@ func NewRegistry(loops *loop.Group, cfg *config.Config, tcp backend.TCPOptions, 
 		dialSlots: make(chan struct{}, maxConnectingAll), wake: make(chan struct{}, 1),
 		pools: make(map[key]*Pool), keys: make(map[login]*backend.Keys), clusters: make(map[login]*Cluster), hosts: make(map[hostKey]*host),
 		holds: make(map[Scope]hold), started: loop.Now(),
-		statements: cache.NewRegistry(StatementLimits(cfg)),
+		statements: cache.NewRegistry(StatementLimits(cfg)), secrets: secrets.New(log),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.Update(cfg)
@@ -117,6 +119,7 @@ func StatementLimits(cfg *config.Config) (bytes int64, unused int) {
 func (r *Registry) Update(cfg *config.Config) {
 	r.statements.SetLimits(StatementLimits(cfg))
 	r.tls.Store(backend.NewTLS(cfg.ServerTLS))
+	r.retainSecrets(cfg)
 	r.pubSubSize.Store(int64(cfg.General.PubSubChannelSize))
 	r.mu.Lock()
 	old := r.pools
@@ -251,7 +254,7 @@ func (r *Registry) lost(p *Pool, s *backend.Server, reason error) {
 // credentials or session settings expire.
 func (p *Pool) update(c config.Pool) {
 	old := p.settings.Swap(&c)
-	if slices.Equal(old.ServerPasswords, c.ServerPasswords) && old.StatementTimeout == c.StatementTimeout &&
+	if old.SameCredentials(&c) && old.StatementTimeout == c.StatementTimeout &&
 		old.LockTimeout == c.LockTimeout && old.ReadOnly == c.ReadOnly && old.TLSVerify == c.TLSVerify {
 		return
 	}

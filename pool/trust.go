@@ -30,7 +30,7 @@ func (r *Registry) Trust(user, database string, keys *backend.Keys) {
 // keysOf are the keys for a pool's servers, nil if there are none or they would be another
 // user's.
 func (r *Registry) keysOf(c *config.Pool) *backend.Keys {
-	if c.ServerUser != c.User {
+	if c.ServerUser != c.User || c.External != nil {
 		return nil
 	}
 	r.mu.RLock()
@@ -47,7 +47,8 @@ func (r *Registry) Try(ctx context.Context, c *config.Pool) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	s, err := backend.Connect(ctx, r.Target(c))
+	t := r.Target(c)
+	s, _, err := r.logIn(ctx, c, &t)
 	if err != nil {
 		return err
 	}
@@ -58,6 +59,11 @@ func (r *Registry) Try(ctx context.Context, c *config.Pool) error {
 // LookUp runs auth_query for a user at the host of a pool.
 func (r *Registry) LookUp(ctx context.Context, c *config.Pool, query, user string) ([][]byte, error) {
 	t := r.Target(c)
+	if c.External != nil {
+		if _, err := r.entitle(ctx, c, &t); err != nil {
+			return nil, err
+		}
+	}
 	t.Params = []backend.Param{{Name: "search_path", Value: "pg_catalog"}, {Name: "application_name", Value: "pgebb"}}
 	return backend.LookUp(ctx, t, query, user)
 }

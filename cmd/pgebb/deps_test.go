@@ -26,13 +26,14 @@ var imports = map[string][]string{
 	"internal/loop":     {"internal/memory"},
 	"internal/querylog": {"internal/memory"},
 	"config":            nil,
+	"internal/secrets":  {"config", "internal/memory"},
 	"cache":             {"internal/memory"},
 	"parser":            {"cache", "internal/memory", "internal/verdict"},
 	"backend":           {"cache", "config", "internal/loop", "internal/memory", "internal/scram", "internal/verdict", "internal/wire"},
-	"pool":              {"backend", "cache", "config", "internal/loop", "internal/memory", "internal/verdict"},
+	"pool":              {"backend", "cache", "config", "internal/loop", "internal/memory", "internal/secrets", "internal/verdict"},
 	"frontend":          {"backend", "cache", "config", "internal/loop", "internal/memory", "internal/querylog", "internal/scram", "internal/verdict", "internal/wire", "pool"},
 	"admin":             {"config", "internal/memory"},
-	"cmd/pgebb":         {"admin", "backend", "cache", "config", "frontend", "internal/loop", "internal/memory", "internal/querylog", "internal/scram", "internal/verdict", "internal/wire", "parser", "pool"},
+	"cmd/pgebb":         {"admin", "backend", "cache", "config", "frontend", "internal/loop", "internal/memory", "internal/querylog", "internal/scram", "internal/secrets", "internal/verdict", "internal/wire", "parser", "pool"},
 }
 
 // tools are what serves the tests, the benchmark and the demo. They may import anything;

@@ -66,6 +66,24 @@ func TestHowPostgresAsksForThePassword(t *testing.T) {
 	t.Run("through", func(t *testing.T) { testServersOfEachMethod(t, pg) })
 	t.Run("refusals", func(t *testing.T) { testRefusals(t, pg) })
 	t.Run("MD5 hashes", func(t *testing.T) { testMD5Hashes(t, pg) })
+	t.Run("sealed", func(t *testing.T) { testSealed(t, pg) })
+}
+
+// testSealed logs in with what nobody else may read, without encryption.
+func testSealed(t *testing.T, pg *testpg.Server) {
+	for _, role := range methods {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		s, err := backend.Connect(ctx, backend.Target{
+			Network: "tcp", Address: net.JoinHostPort(pg.Host, strconv.Itoa(pg.Port)), User: role, Database: "postgres", Passwords: []string{"secret"}, Sealed: true,
+		})
+		if errors.Is(err, backend.ErrCredentials) != (role == "plain") || (err == nil) != (role != "plain") {
+			t.Errorf("%s: %v", role, err)
+		}
+		if err == nil {
+			s.Conn.Close()
+		}
+	}
 }
 
 // testConnect logs in to Postgres as pgebb does.
