@@ -3,7 +3,8 @@
 //
 // It owns the file, what waits to be written, and one goroutine, which formats and
 // writes. What a statement is and who has sent it is told to it by package frontend: see
-// [Log] and [Line]. What follows the word PASSWORD in a text is never written.
+// [Log] and [Line]. Constants of a text that says anything of passwords, or is not known
+// whole, are never written.
 //
 // The caveat that bites: [Log.Add] never waits. What does not fit into the buffer is
 // dropped and counted; the log says how much that was.

@@ -79,8 +79,8 @@ func TestLines(t *testing.T) {
 	}{
 		{Line{Kind: Query, Client: 7, User: "ann", Database: "app", Host: "127.0.0.1", Port: 5000, Text: []byte("SELECT 1"), Length: 8},
 			`client_id=7 user=ann database=app client=127.0.0.1:5000 message=query query="SELECT 1"`},
-		{Line{Kind: Parse, User: "a b", Database: "", Host: "::1", Port: 65535, Name: []byte("s=1"), Text: []byte("SELECT 'ä'\n\t\x1b\"\\\x00\xff"), Length: 20},
-			`client_id=0 user="a b" database="" client=[::1]:65535 message=parse statement="s=1" length=20 query="SELECT 'ä'\n\t\x1b\"\\\x00\xff"`},
+		{Line{Kind: Parse, User: "a b", Database: "", Host: "::1", Port: 65535, Name: []byte("s=1"), Text: []byte("SELECT 'ä'\n\t\x1b\"\\\x00\xff"), Length: 18},
+			`client_id=0 user="a b" database="" client=[::1]:65535 message=parse statement="s=1" query="SELECT 'ä'\n\t\x1b\"\\\x00\xff"`},
 		{Line{Kind: Execute, User: "a", Database: "b", Host: "unix", Name: []byte("s")},
 			`client_id=0 user=a database=b client=unix message=execute statement=s`},
 		{Line{Kind: Query, User: "a", Database: "b", Host: "unix"},
@@ -89,6 +89,8 @@ func TestLines(t *testing.T) {
 			`client_id=0 user=` + long[:maxName] + ` database=b client=unix message=query length=8193 query="` + long[:MaxText] + `"`},
 		{Line{Kind: Execute, User: "a", Database: "b", Host: "unix", Text: []byte("ALTER ROLE a PASSWORD 'secret'"), Length: 30},
 			`client_id=0 user=a database=b client=unix message=execute query="ALTER ROLE a PASSWORD '***'"`},
+		{Line{Kind: Query, User: "a", Database: "b", Host: "unix", Text: []byte("SELECT 'x' AS p"), Length: 30},
+			`client_id=0 user=a database=b client=unix message=query length=30 query="SELECT '***' AS p"`},
 	} {
 		path := filepath.Join(t.TempDir(), "log")
 		l := New(io.Discard, slog.New(slog.DiscardHandler))

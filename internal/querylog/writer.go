@@ -222,7 +222,7 @@ func (x decoded) append(b []byte) []byte {
 		b = strconv.AppendInt(append(b, " length="...), int64(x.length), 10)
 	}
 	if len(text) > 0 || x.kind != Execute {
-		b = appendMasked(append(b, " query="...), text)
+		b = appendMasked(append(b, " query="...), text, x.length > len(text))
 	}
 	return append(b, '\n')
 }
