@@ -16,8 +16,8 @@ import (
 // place.
 const maxGuesses = 64
 
-// failures bounds how fast passwords can be guessed. Who waits does so in the goroutine of
-// its login, for as long as that may take. It is safe for concurrent use.
+// failures bounds how fast passwords can be guessed. Who waits does so in a goroutine, for as
+// long as its login may take. It is safe for concurrent use.
 type failures struct {
 	mu     sync.Mutex
 	slots  map[guesser]*guesses                       // guarded by mu
