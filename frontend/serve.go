@@ -197,4 +197,3 @@ func (c *Client) settleIn(l *loop.Loop, params []backend.Param, accepted time.Du
 	c.totals.connected = accepted
 	c.begin(params)
 }
-
