@@ -1,11 +1,11 @@
 package parser
 
 import (
-	"bytes"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	libpgquery "github.com/pganalyze/pg_query_go/v6/parser"
 
@@ -166,12 +166,12 @@ func (j *Judge) decide(q question, f facts, key []byte) (v verdict.Verdict, fina
 		j.refused.Add(1)
 		return byWords(unknown, q.sql)
 	case f.tokens <= inlineTokens:
-		return j.parse(f, key), true
+		return j.parse(f, string(key)), true
 	case j.waiting.Add(1) > queued:
 		j.waiting.Add(-1)
 		j.refused.Add(1)
 	default:
-		go j.parseLater(f, bytes.Clone(key))
+		go j.parseLater(f, string(key))
 	}
 	v, _ = byWords(unknown, q.sql)
 	return v, false
@@ -187,11 +187,13 @@ func byWords(flags verdict.Flags, sql []byte) (v verdict.Verdict, keep bool) {
 	return v, len(v.Settings) == 0
 }
 
-// parseLater ends when it has parsed the text.
-func (j *Judge) parseLater(f facts, key []byte) {
+// parseLater ends when it has parsed the text, of which there is no second copy: half of the
+// slots of the heap would be empty when that is gone.
+func (j *Judge) parseLater(f facts, text string) {
 	j.slots <- struct{}{}
+	key := unsafe.Slice(unsafe.StringData(text), len(text))
 	if _, ok := j.trees.Get(key, 0); !ok { // somebody else may have asked meanwhile
-		j.parse(f, key)
+		j.parse(f, text)
 	}
 	<-j.slots
 	j.waiting.Add(-1)
@@ -232,8 +234,8 @@ func (h role) on(v verdict.Verdict) verdict.Verdict {
 }
 
 // parse gives a text to the parser, and keeps what comes of it.
-func (j *Judge) parse(f facts, key []byte) verdict.Verdict {
-	start, text := time.Now(), string(key)
+func (j *Judge) parse(f facts, text string) verdict.Verdict {
+	start := time.Now()
 	v, tree := judge(f, text)
 	taken := time.Since(start)
 	j.parses.Add(1)
