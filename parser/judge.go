@@ -113,39 +113,69 @@ func (j *Judge) Stats() Stats {
 // until that is done.
 func (j *Judge) Judge(sql []byte, needs verdict.Needs) verdict.Verdict {
 	if len(sql) > memoText {
-		v, _ := j.look(sql, needs, 0)
-		return v
+		return j.look(question{sql: sql, needs: needs}).v
 	}
 	sweep := j.trees.Swept()
-	m, place := j.memos.find(sql, needs, sweep)
+	m, place := j.memos.find(sql, false, needs, sweep)
 	if m != nil {
 		return m.v
 	}
-	v, final := j.look(sql, needs, j.memos.hits(sql, place))
-	if final {
-		j.memos.put(sql, needs, sweep, place, v)
-	}
-	return v
+	return j.outlined(sql, needs, sweep, place)
 }
 
-// look looks through a text. hits is how often its verdict was asked for meanwhile. final
-// says that it will be judged in the same way the next time.
-func (j *Judge) look(sql []byte, needs verdict.Needs, hits uint64) (v verdict.Verdict, final bool) {
+// outlined judges a text that is not remembered as it is, by its outline if that is
+// remembered. place is that of the text.
+func (j *Judge) outlined(sql []byte, needs verdict.Needs, sweep int64, place uint64) verdict.Verdict {
+	q := question{sql: sql, needs: needs, hits: j.memos.hits(sql, place)}
+	var dst [memoText]byte
+	n, plain := outline(sql, &dst)
+	var at uint64
+	if plain {
+		var m *memo
+		if m, at = j.memos.find(dst[:n], true, needs, sweep); m != nil {
+			m.hits.Add(uint32(q.hits))
+			j.memos.put(sql, false, needs, sweep, place, m.v)
+			return m.v
+		}
+		if at != place {
+			q.hits += j.memos.hits(dst[:n], at)
+		}
+	}
+	a := j.look(q)
+	plain = plain && !a.verbatim
+	if a.final && plain {
+		j.memos.put(dst[:n], true, needs, sweep, at, a.v)
+	}
+	if a.final && !(plain && at == place) {
+		j.memos.put(sql, false, needs, sweep, place, a.v)
+	}
+	return a.v
+}
+
+// answer is what comes of looking through a text.
+type answer struct {
+	v        verdict.Verdict
+	final    bool // it will be judged in the same way the next time
+	verbatim bool // one with other constants need not be
+}
+
+// look looks through a text.
+func (j *Judge) look(q question) answer {
 	buffer := j.buffers.Get().(*[]byte)
-	f, key, hint := scan(sql, (*buffer)[:0], false)
-	v, final = j.decide(question{sql, needs, hits}, f, key)
+	f, key, hint := scan(q.sql, (*buffer)[:0], false)
+	v, final := j.decide(q, f, key)
 	if cap(key) <= maxBuffer {
 		*buffer = key[:0]
 	}
 	j.buffers.Put(buffer)
-	return hint.on(v), final
+	return answer{hint.on(v), final, f.verbatim}
 }
 
 // question is what a Judge is asked.
 type question struct {
 	sql   []byte
 	needs verdict.Needs
-	hits  uint64
+	hits  uint64 // how often the verdict was asked for meanwhile
 }
 
 // decide answers with what was found out by a scan if that is enough, and asks the cache
