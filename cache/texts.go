@@ -129,24 +129,30 @@ func (t *texts) nextBlock() int64 {
 
 // put keeps a copy of a text.
 func (t *texts) put(text []byte, hash uint32) *record {
-	n := roomFor(len(text))
+	r := t.place(len(text), hash)
+	copy(r.bytes(), text)
+	return r
+}
+
+// place makes room for a text of so many bytes, which is to be written at once.
+func (t *texts) place(size int, hash uint32) *record {
+	n := roomFor(size)
 	if n >= ownBlock {
-		number := t.addBlock(n)
-		return t.write(number, 0, text, hash)
+		return t.note(t.addBlock(n), 0, size, hash)
 	}
 	if !t.fits(n) {
 		t.current, t.filled = t.addBlock(t.blockFor(n)), 0
 	}
 	at := t.filled
 	t.filled += int(n)
-	return t.write(t.current, at, text, hash)
+	return t.note(t.current, at, size, hash)
 }
 
-func (t *texts) write(number, at int, text []byte, hash uint32) *record {
+// note writes a record without its text.
+func (t *texts) note(number, at, size int, hash uint32) *record {
 	b := &t.blocks[number]
 	r := (*record)(unsafe.Pointer(&b.b[at]))
-	*r = record{size: uint32(len(text)), hash: hash, block: uint32(number)}
-	copy(b.b[at+recordHeader:], text)
+	*r = record{size: uint32(size), hash: hash, block: uint32(number)}
 	b.live += r.room()
 	t.live += r.room()
 	return r
