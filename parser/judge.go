@@ -66,6 +66,15 @@ func NewJudge(o Options) *Judge {
 	return j
 }
 
+// Warm parses something: the first time takes some ten milliseconds and three megabytes, for
+// the parser's code and what is noted of the trees that it makes, and a loop must not
+// wait for that.
+func Warm() {
+	const sql = "SELECT a FROM b WHERE c = 1"
+	f, _, _ := scan([]byte(sql), nil, false)
+	judge(f, sql)
+}
+
 // SetLimits changes the limits of the cache, and when a parse is reported.
 func (j *Judge) SetLimits(limits cache.TreeLimits, slow time.Duration) {
 	j.slow.Store(int64(slow))
