@@ -240,14 +240,16 @@ func (r *Registry) Intern(body []byte, plan string) (*Statement, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.find(hash, body, plan)
-	if cost := s.costOf(st, body); r.Bytes()+cost > r.limit.Load() {
+	cost := s.costOf(st, body)
+	for tried := int64(0); r.Bytes()+cost > r.limit.Load(); cost = s.costOf(st, body) {
 		s.mu.Unlock()
-		r.makeRoom(cost)
+		dropped := r.makeRoom(cost)
 		s.mu.Lock()
-		st = s.find(hash, body, plan)
-		if r.Bytes()+s.costOf(st, body) > r.limit.Load() {
+		if dropped == 0 && cost == tried {
 			return nil, ErrRegistryFull
 		}
+		tried = cost // what was dropped may have left less room in this shard
+		st = s.find(hash, body, plan)
 	}
 	if st != nil {
 		r.useLocked(s, st)
@@ -322,7 +324,8 @@ func (r *Registry) Release(st *Statement) {
 	r.bytes.Add(s.bytes() - before)
 	r.idle.Add(1)
 	for range dropsAtOnce {
-		if r.idle.Load() <= r.unused.Load() || s.idle.n == 0 {
+		tooMany := r.idle.Load() > r.unused.Load() || r.Bytes() > r.limit.Load()
+		if !tooMany || s.idle.n == 0 {
 			return
 		}
 		r.dropLocked(s, s.idle.oldest())
@@ -339,9 +342,9 @@ func (r *Registry) Reset() int {
 }
 
 // makeRoom drops statements that nobody uses until there is room for so many bytes, or
-// no such statement is left. No lock may be held.
-func (r *Registry) makeRoom(cost int64) {
-	r.dropWhile(func() bool { return r.Bytes()+cost > r.limit.Load() })
+// no such statement is left, and returns how many. No lock may be held.
+func (r *Registry) makeRoom(cost int64) int {
+	return r.dropWhile(func() bool { return r.Bytes()+cost > r.limit.Load() })
 }
 
 // dropWhile drops statements that nobody uses, a few at a time so that nobody waits long
