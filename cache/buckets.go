@@ -3,8 +3,6 @@ package cache
 import (
 	"math/bits"
 	"unsafe"
-
-	"github.com/pgebb/pgebb/internal/memory"
 )
 
 const (
@@ -21,9 +19,16 @@ const (
 // never larger than what it holds justifies: maps of Go never shrink, and are rebuilt at
 // once. B is what finds the first element of a bucket; its zero value is none.
 type buckets[B any] struct {
-	segments []*[segmentSize]B
-	n        int   // in use; the segments have room for up to segmentSize-1 more
-	bytes    int64 // what the segments take, and the table of them
+	list chunks[*[segmentSize]B] // the first segments are all that there are
+	n    int                     // in use; the segments have room for up to segmentSize-1 more
+}
+
+// segments is how many there are.
+func (b *buckets[B]) segments() int { return (b.n + segmentSize - 1) / segmentSize }
+
+// bytes is what the segments take, and the list of them.
+func (b *buckets[B]) bytes() int64 {
+	return b.list.room + int64(b.segments())*int64(unsafe.Sizeof([segmentSize]B{}))
 }
 
 // index is the bucket of a hash: its lowest bits, as many as number all buckets, or one
@@ -37,7 +42,7 @@ func (b *buckets[B]) index(hash uint64) int {
 	return i
 }
 
-func (b *buckets[B]) at(i int) *B { return &b.segments[i/segmentSize][i%segmentSize] }
+func (b *buckets[B]) at(i int) *B { return &(*b.list.at(i / segmentSize))[i%segmentSize] }
 
 // grow has as many buckets as n elements need, if it is one more. What it returns was in a
 // bucket that is split, and is in none.
@@ -49,7 +54,7 @@ func (b *buckets[B]) grow(n int) (split B) {
 	if n <= b.n {
 		return split
 	}
-	if b.n == len(b.segments)*segmentSize {
+	if b.n%segmentSize == 0 {
 		b.addSegment()
 	}
 	return b.take(b.n&^(1<<(bits.Len(uint(b.n))-1)), 1)
@@ -76,40 +81,24 @@ func (b *buckets[B]) take(i, change int) (was B) {
 	return was
 }
 
+// addSegment is called when all buckets of the others are in use.
 func (b *buckets[B]) addSegment() {
-	if len(b.segments) == cap(b.segments) {
-		b.segments = append(make([]*[segmentSize]B, 0, b.more()), b.segments...)
-	}
-	b.segments = append(b.segments, new([segmentSize]B))
-	b.recount()
+	n := b.segments()
+	b.list.fit(n)
+	*b.list.at(n) = new([segmentSize]B)
 }
-
-// more is how many segments there is to be room for when there is none for more.
-func (b *buckets[B]) more() int { return cap(b.segments) + cap(b.segments)/2 + 1 }
 
 // growth is what an element more, of n with it, would add to bytes.
 func (b *buckets[B]) growth(n int) int64 {
-	switch {
-	case n <= b.n || b.n < len(b.segments)*segmentSize:
+	if n <= b.n || b.n%segmentSize != 0 {
 		return 0
-	case len(b.segments) < cap(b.segments):
-		return b.segment()
 	}
-	return b.segment() + memory.SizeOf(b.more()*8) - memory.SizeOf(cap(b.segments)*8)
+	return b.list.growth(b.segments()) + int64(unsafe.Sizeof([segmentSize]B{}))
 }
 
+// dropSegment is called when no bucket of the last one is in use any more.
 func (b *buckets[B]) dropSegment() {
-	n := len(b.segments) - 1
-	b.segments[n] = nil
-	b.segments = b.segments[:n]
-	if c := cap(b.segments); c > 64 && n < c/4 {
-		b.segments = append(make([]*[segmentSize]B, 0, 2*n), b.segments...)
-	}
-	b.recount()
-}
-
-func (b *buckets[B]) segment() int64 { return memory.SizeOf(unsafe.Sizeof([segmentSize]B{})) }
-
-func (b *buckets[B]) recount() {
-	b.bytes = memory.SizeOf(cap(b.segments)*8) + int64(len(b.segments))*b.segment()
+	n := b.segments()
+	*b.list.at(n) = nil
+	b.list.trim(n)
 }

@@ -1,56 +1,74 @@
 package cache
 
-import "github.com/pgebb/pgebb/internal/memory"
-
-// idleQueue are the statements of a shard that nobody uses, the one first that has been
-// for the longest time. One that is used again leaves a hole, which costs less than links
-// in every statement. The zero value is empty.
+// idleQueue are the statements of a shard that nobody uses, from the one that has been for
+// the longest time on. They are next to each other in memory and linked by their places:
+// one that is used again gives its place to the last one, so that there are no holes and
+// nothing is ever moved together. The zero value is empty.
 type idleQueue struct {
-	q    []*Statement // nil where one was taken out
-	head int          // what is before it is nil
-	n    int
+	places      chunks[idlePlace] // of numbers from 1 on
+	n           int
+	first, last uint32 // the oldest and the youngest, 0 if there are none
+}
+
+// idlePlace is that of a statement in the queue; the statement knows its number.
+type idlePlace struct {
+	st           *Statement
+	older, newer uint32
 }
 
 // fewIdle is how many statements the queue always keeps the room for, once it had them.
 const fewIdle = 16
 
-func (q *idleQueue) bytes() int64 { return memory.SizeOfPointers(cap(q.q) * 8) }
+func (q *idleQueue) bytes() int64 { return q.places.room }
+
+func (q *idleQueue) place(number uint32) *idlePlace { return q.places.at(int(number - 1)) }
 
 // push appends a statement.
 func (q *idleQueue) push(st *Statement) {
-	if len(q.q) == cap(q.q) && q.n <= len(q.q)/2 {
-		q.close(q.q[:0])
-	}
-	st.at = uint32(len(q.q))
-	q.q = append(q.q, st)
+	q.places.fit(q.n)
 	q.n++
+	st.at = uint32(q.n)
+	*q.place(st.at) = idlePlace{st: st, older: q.last}
+	*q.newerOf(q.last) = st.at
+	q.last = st.at
 }
 
-// close moves the statements to the front of a slice, which may be the queue's own.
-func (q *idleQueue) close(to []*Statement) {
-	from := q.q
-	for _, st := range from[q.head:] {
-		if st != nil {
-			st.at = uint32(len(to))
-			to = append(to, st)
-		}
+// newerOf is where it is noted what follows a place; 0 stands for what is before all.
+func (q *idleQueue) newerOf(number uint32) *uint32 {
+	if number == 0 {
+		return &q.first
 	}
-	if cap(to) == cap(from) {
-		clear(from[len(to):])
+	return &q.place(number).newer
+}
+
+// olderOf is where it is noted what is before a place; 0 stands for what is behind all.
+func (q *idleQueue) olderOf(number uint32) *uint32 {
+	if number == 0 {
+		return &q.last
 	}
-	q.q, q.head = to, 0
+	return &q.place(number).older
 }
 
 // remove takes out a statement that is in the queue.
 func (q *idleQueue) remove(st *Statement) {
-	q.q[st.at] = nil
-	q.n--
-	switch c := cap(q.q); {
-	case c > fewIdle && q.n < c/4:
-		q.close(make([]*Statement, 0, c/2))
-	case q.n == 0:
-		q.q, q.head = q.q[:0], 0
+	p := q.place(st.at)
+	*q.newerOf(p.older) = p.newer
+	*q.olderOf(p.newer) = p.older
+	if end := q.place(uint32(q.n)); end != p {
+		*p = *end
+		p.st.at = st.at
+		*q.newerOf(p.older) = st.at
+		*q.olderOf(p.newer) = st.at
 	}
+	*q.place(uint32(q.n)) = idlePlace{}
+	q.n--
+	q.places.trim(max(q.n, fewIdle/2))
+}
+
+// replace puts another statement in the place of one.
+func (q *idleQueue) replace(st, by *Statement) {
+	by.at = st.at
+	q.place(st.at).st = by
 }
 
 // oldest is the first statement, nil if there is none.
@@ -58,8 +76,5 @@ func (q *idleQueue) oldest() *Statement {
 	if q.n == 0 {
 		return nil
 	}
-	for q.q[q.head] == nil {
-		q.head++
-	}
-	return q.q[q.head]
+	return q.place(q.first).st
 }

@@ -112,11 +112,12 @@ func TestNamesOfOneStatementAreWithinTheLimit(t *testing.T) {
 }
 
 func TestAFullRegistryMakesRoomInAllItsParts(t *testing.T) {
+	const block = 1 << 10 // to which texts are being moved when the last statement is released
 	r := cache.NewRegistry(60_000, 1_000_000)
 	for i := range 3000 {
 		r.Release(intern(t, r, fmt.Sprint("SELECT ", i), ""))
 	}
-	if r.Bytes() > 60_000 || r.Len() < 100 {
+	if r.Bytes() > 60_000+block || r.Len() < 100 {
 		t.Errorf("%d statements of %d bytes are kept", r.Len(), r.Bytes())
 	}
 }

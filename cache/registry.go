@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,15 @@ const (
 
 	// EntryCost is what a table takes for each statement, without room for more.
 	EntryCost = int64(unsafe.Sizeof(entry{})) + 4
+
+	// dropsAtOnce is how many statements that nobody uses go when one more is not used:
+	// more than one, so that there are fewer in the end if the limit has become lower.
+	dropsAtOnce = 4
+
+	// dropsUnderLock and readUnderLock are how many statements are dropped, or looked at,
+	// before others get a turn at the shard.
+	dropsUnderLock = 64
+	readUnderLock  = 256
 
 	// roomForName is about what a client's name for a statement costs in bytes.
 	roomForName = NameCost + 8
@@ -230,14 +240,16 @@ func (r *Registry) Intern(body []byte, plan string) (*Statement, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.find(hash, body, plan)
-	if cost := s.costOf(st, body); r.Bytes()+cost > r.limit.Load() {
+	cost := s.costOf(st, body)
+	for tried := int64(0); r.Bytes()+cost > r.limit.Load(); cost = s.costOf(st, body) {
 		s.mu.Unlock()
-		r.makeRoom(cost)
+		dropped := r.makeRoom(cost)
 		s.mu.Lock()
-		st = s.find(hash, body, plan)
-		if r.Bytes()+s.costOf(st, body) > r.limit.Load() {
+		if dropped == 0 && cost == tried {
 			return nil, ErrRegistryFull
 		}
+		tried = cost // what was dropped may have left less room in this shard
+		st = s.find(hash, body, plan)
 	}
 	if st != nil {
 		r.useLocked(s, st)
@@ -311,7 +323,11 @@ func (r *Registry) Release(st *Statement) {
 	s.idle.push(st)
 	r.bytes.Add(s.bytes() - before)
 	r.idle.Add(1)
-	for r.idle.Load() > r.unused.Load() && s.idle.n > 0 {
+	for range dropsAtOnce {
+		tooMany := r.idle.Load() > r.unused.Load() || r.Bytes() > r.limit.Load()
+		if !tooMany || s.idle.n == 0 {
+			return
+		}
 		r.dropLocked(s, s.idle.oldest())
 	}
 }
@@ -322,30 +338,33 @@ func (r *Registry) Renew(st *Statement) { st.id.Store(r.lastID.Add(1)) }
 
 // Reset drops all statements that nobody uses, and returns how many.
 func (r *Registry) Reset() int {
-	n := 0
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.mu.Lock()
-		for s.idle.n > 0 {
-			r.dropLocked(s, s.idle.oldest())
-			n++
-		}
-		s.mu.Unlock()
-	}
-	return n
+	return r.dropWhile(func() bool { return true })
 }
 
 // makeRoom drops statements that nobody uses until there is room for so many bytes, or
-// no such statement is left. No lock may be held.
-func (r *Registry) makeRoom(cost int64) {
+// no such statement is left, and returns how many. No lock may be held.
+func (r *Registry) makeRoom(cost int64) int {
+	return r.dropWhile(func() bool { return r.Bytes()+cost > r.limit.Load() })
+}
+
+// dropWhile drops statements that nobody uses, a few at a time so that nobody waits long
+// for a shard. No lock may be held.
+func (r *Registry) dropWhile(wanted func() bool) (n int) {
 	for i := range r.shards {
 		s := &r.shards[i]
-		s.mu.Lock()
-		for s.idle.n > 0 && r.Bytes()+cost > r.limit.Load() {
-			r.dropLocked(s, s.idle.oldest())
+		for more := true; more; {
+			s.mu.Lock()
+			for range dropsUnderLock {
+				if more = s.idle.n > 0 && wanted(); !more {
+					break
+				}
+				r.dropLocked(s, s.idle.oldest())
+				n++
+			}
+			s.mu.Unlock()
 		}
-		s.mu.Unlock()
 	}
+	return n
 }
 
 // noText is what a statement has that is gone, so that whoever still points to it does not
@@ -362,7 +381,7 @@ func (r *Registry) dropLocked(s *registryShard, st *Statement) {
 	s.table.remove(s.entryOf(text))
 	st.text.Store(&noText)
 	s.texts.drop(text)
-	s.texts.tidy(s.moved)
+	s.texts.tidy(text.room(), s.moved)
 	if s.table.len() == 0 {
 		s.idle = idleQueue{}
 	}
@@ -374,9 +393,9 @@ func (r *Registry) dropLocked(s *registryShard, st *Statement) {
 func (s *registryShard) moved(from, to *record) {
 	e := s.entryOf(from)
 	if st := e.st; st.refs == 0 {
-		e.st = &Statement{plan: st.plan, at: st.at}
+		e.st = &Statement{plan: st.plan}
 		e.st.id.Store(st.id.Load())
-		s.idle.q[st.at] = e.st
+		s.idle.replace(st, e.st)
 		st.text.Store(&noText)
 	}
 	e.st.text.Store(to)
@@ -390,20 +409,37 @@ type Info struct {
 	Bytes  int64
 }
 
-// Each calls f for every statement, shard by shard; those of a shard are copied first.
+// Each calls f for every statement, shard by shard. What is dropped meanwhile may be left
+// out.
 func (r *Registry) Each(f func(Info)) {
+	var all []*Statement
 	for i := range r.shards {
 		s := &r.shards[i]
-		var infos []Info
+		all = all[:0]
 		s.mu.Lock()
 		for e := range s.table.all() {
-			infos = append(infos, Info{e.st.ID(), strings.Clone(text(e.st.Body())), int(e.st.refs), e.st.size()})
+			all = append(all, e.st)
 		}
 		s.mu.Unlock()
-		for _, info := range infos {
-			f(info)
+		for part := range slices.Chunk(all, readUnderLock) {
+			for _, info := range s.infos(part) {
+				info.Text = strings.Clone(text(info.Text)) // it would keep others
+				f(info)
+			}
 		}
 	}
+}
+
+// infos are those of statements that are still there. Their texts are not copied.
+func (s *registryShard) infos(of []*Statement) (infos []Info) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range of {
+		if st.text.Load() != &noText {
+			infos = append(infos, Info{st.ID(), st.Body(), int(st.refs), st.size()})
+		}
+	}
+	return infos
 }
 
 // text is the SQL text at the start of a body.

@@ -1,21 +1,6 @@
 package cache
 
-import (
-	"iter"
-	"unsafe"
-
-	"github.com/pgebb/pgebb/internal/memory"
-)
-
-const (
-	// slotsAtOnce is how many slots a large table adds at once. They are allocated
-	// together, because the runtime keeps for good what it notes of each allocation of a
-	// few pages, or page of small ones.
-	slotsAtOnce = 2048
-
-	// fewestSlots is how many a table begins with; up to slotsAtOnce it doubles them.
-	fewestSlots = 2
-)
+import "iter"
 
 // slotElement is what [slots] hold: a struct that has room for the link to the next element
 // of its bucket.
@@ -30,55 +15,21 @@ type slotElement[T any] interface {
 // changes, and a pointer to it is good until the next change only. The zero value is empty.
 // It is not safe for concurrent use.
 type slots[T any, P slotElement[T]] struct {
-	chunks  [][]T           // of slotsAtOnce, the only one may be shorter
+	chunks  chunks[T]       // elements are in the first slots
 	buckets buckets[uint32] // numbers of slots, from 1 on
-	n       int             // elements; they are in the first slots
-	room    int64           // what the chunks take, in bytes
+	n       int             // elements
 }
 
 func (t *slots[T, P]) len() int { return t.n }
 
 // bytes is what the table takes, with its elements.
-func (t *slots[T, P]) bytes() int64 { return t.room + t.buckets.bytes }
+func (t *slots[T, P]) bytes() int64 { return t.chunks.room + t.buckets.bytes() }
 
 // growth is what an insertion now would add to bytes.
-func (t *slots[T, P]) growth() int64 {
-	more := t.buckets.growth(t.n + 1)
-	switch k := len(t.chunks); {
-	case t.n < t.capacity():
-		return more
-	case k == 0 || len(t.chunks[0]) < slotsAtOnce:
-		return more + chunkBytes[T](t.firstSlots()) + memory.SizeOf(chunkHeader) - t.room
-	case k == cap(t.chunks):
-		more += memory.SizeOf(2*k*chunkHeader) - memory.SizeOf(k*chunkHeader)
-	}
-	return more + chunkBytes[T](slotsAtOnce)
-}
-
-// capacity is the number of slots.
-func (t *slots[T, P]) capacity() int {
-	if len(t.chunks) == 0 {
-		return 0
-	}
-	return len(t.chunks) * len(t.chunks[0])
-}
-
-// firstSlots is how many slots the first chunk has when it grows.
-func (t *slots[T, P]) firstSlots() int { return max(fewestSlots, 2*t.capacity()) }
-
-const chunkHeader = int(unsafe.Sizeof([]byte{}))
-
-// chunkBytes is what a chunk of n slots takes in bytes.
-func chunkBytes[T any](n int) int64 {
-	var t T
-	return memory.SizeOfPointers(n * int(unsafe.Sizeof(t)))
-}
+func (t *slots[T, P]) growth() int64 { return t.buckets.growth(t.n+1) + t.chunks.growth(t.n) }
 
 // slot is the element with a number.
-func (t *slots[T, P]) slot(number uint32) P {
-	i := number - 1
-	return &t.chunks[i/slotsAtOnce][i%slotsAtOnce]
-}
+func (t *slots[T, P]) slot(number uint32) P { return t.chunks.at(int(number - 1)) }
 
 // first is the first element of those that may have a hash, nil if there is none.
 func (t *slots[T, P]) first(hash uint64) *T {
@@ -102,9 +53,7 @@ func (t *slots[T, P]) bucket(hash uint64) *uint32 { return t.buckets.at(t.bucket
 
 // insert adds an element.
 func (t *slots[T, P]) insert(e T) {
-	if t.n == t.capacity() {
-		t.addSlots()
-	}
+	t.chunks.fit(t.n)
 	t.n++
 	t.pushAll(t.buckets.grow(t.n))
 	*t.slot(uint32(t.n)) = e
@@ -158,50 +107,7 @@ func (t *slots[T, P]) remove(e *T) {
 		}
 		t.pushAll(merged)
 	}
-	t.dropSlots()
-}
-
-// addSlots makes room for an element more at least.
-func (t *slots[T, P]) addSlots() {
-	if k := len(t.chunks); k == 0 || len(t.chunks[0]) < slotsAtOnce {
-		t.resize(t.firstSlots())
-		return
-	} else if k == cap(t.chunks) {
-		t.chunks = append(make([][]T, 0, 2*k), t.chunks...)
-	}
-	t.chunks = append(t.chunks, make([]T, slotsAtOnce))
-	t.recount()
-}
-
-// resize makes the only chunk another size.
-func (t *slots[T, P]) resize(n int) {
-	chunk := make([]T, n)
-	if len(t.chunks) > 0 {
-		copy(chunk, t.chunks[0])
-	}
-	t.chunks = [][]T{chunk}
-	t.recount()
-}
-
-// dropSlots gives up slots that are too many. Some more than are used stay, so that an
-// element that comes and goes does not have slots come and go.
-func (t *slots[T, P]) dropSlots() {
-	k := len(t.chunks)
-	switch {
-	case k == 1 && t.capacity() > fewestSlots && t.n <= t.capacity()/4:
-		t.resize(t.capacity() / 2)
-	case k > 1 && t.n <= (k-1)*slotsAtOnce-slotsAtOnce/2:
-		t.chunks[k-1] = nil
-		t.chunks = t.chunks[:k-1]
-		if k-1 < cap(t.chunks)/4 {
-			t.chunks = append(make([][]T, 0, cap(t.chunks)/2), t.chunks...)
-		}
-		t.recount()
-	}
-}
-
-func (t *slots[T, P]) recount() {
-	t.room = memory.SizeOf(cap(t.chunks)*chunkHeader) + int64(len(t.chunks))*chunkBytes[T](len(t.chunks[0]))
+	t.chunks.trim(t.n)
 }
 
 // all are the elements, in no order. The table must not be changed meanwhile.

@@ -22,7 +22,7 @@ type Table[T any, P Element[T]] struct {
 func (t *Table[T, P]) Len() int { return t.n }
 
 // Bytes is what the table takes, without its elements.
-func (t *Table[T, P]) Bytes() int64 { return t.buckets.bytes }
+func (t *Table[T, P]) Bytes() int64 { return t.buckets.bytes() }
 
 // Growth is what an insertion now would add to Bytes.
 func (t *Table[T, P]) Growth() int64 { return t.buckets.growth(t.n + 1) }
@@ -85,12 +85,10 @@ func (t *Table[T, P]) Remove(e *T) {
 // All are the elements, in no order. The table must not be changed meanwhile.
 func (t *Table[T, P]) All() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
-		for _, segment := range t.buckets.segments {
-			for _, e := range segment {
-				for ; e != nil; e = *P(e).Link() {
-					if !yield(e) {
-						return
-					}
+		for i := range t.buckets.n {
+			for e := *t.buckets.at(i); e != nil; e = *P(e).Link() {
+				if !yield(e) {
+					return
 				}
 			}
 		}

@@ -25,6 +25,13 @@ const (
 	// each byte that is dropped at most two are moved.
 	wastePart  = 3
 	leastWaste = 1 << 10
+
+	// stepPart is how many bytes of a block are gone through for each byte that is
+	// dropped, and stepTexts how many texts at most: whoever drops one must not be held up
+	// with all of a block. A block of which a third is wasted is emptied before as
+	// much is wasted elsewhere.
+	stepPart  = 6
+	stepTexts = 1 << 10
 )
 
 // record is a text in a block: its bytes are behind it. It is good for as long as anybody
@@ -74,6 +81,10 @@ type texts struct {
 	filled  int   // bytes of it
 	held    int64 // bytes of all blocks
 	live    int64 // of them, those that texts take
+	source  int   // number of the block that is being emptied, if tidying
+	emptied int   // bytes of it
+	tidying bool
+	moves   uint64 // how many texts have been moved
 }
 
 // bytes is what they take, holes included.
@@ -118,24 +129,30 @@ func (t *texts) nextBlock() int64 {
 
 // put keeps a copy of a text.
 func (t *texts) put(text []byte, hash uint32) *record {
-	n := roomFor(len(text))
+	r := t.place(len(text), hash)
+	copy(r.bytes(), text)
+	return r
+}
+
+// place makes room for a text of so many bytes, which is to be written at once.
+func (t *texts) place(size int, hash uint32) *record {
+	n := roomFor(size)
 	if n >= ownBlock {
-		number := t.addBlock(n)
-		return t.write(number, 0, text, hash)
+		return t.note(t.addBlock(n), 0, size, hash)
 	}
 	if !t.fits(n) {
 		t.current, t.filled = t.addBlock(t.blockFor(n)), 0
 	}
 	at := t.filled
 	t.filled += int(n)
-	return t.write(t.current, at, text, hash)
+	return t.note(t.current, at, size, hash)
 }
 
-func (t *texts) write(number, at int, text []byte, hash uint32) *record {
+// note writes a record without its text.
+func (t *texts) note(number, at, size int, hash uint32) *record {
 	b := &t.blocks[number]
 	r := (*record)(unsafe.Pointer(&b.b[at]))
-	*r = record{size: uint32(len(text)), hash: hash, block: uint32(number)}
-	copy(b.b[at+recordHeader:], text)
+	*r = record{size: uint32(size), hash: hash, block: uint32(number)}
 	b.live += r.room()
 	t.live += r.room()
 	return r
@@ -175,6 +192,9 @@ func (t *texts) dropBlock(number int) {
 	t.blocks[number] = block{}
 	if number == t.current {
 		t.filled = 0
+	}
+	if number == t.source {
+		t.tidying = false
 	}
 	n := len(t.blocks)
 	for n > 0 && t.blocks[n-1].b == nil {
@@ -234,25 +254,29 @@ func (t *texts) wasteful() (number int, ok bool) {
 	return number, true
 }
 
-// tidy empties a block if too much is wasted, and tells where its texts are then.
-func (t *texts) tidy(moved func(from, to *record)) {
-	number, ok := t.wasteful()
-	if !ok {
-		return
-	}
-	if number == t.current {
-		t.filled = 0
-	}
-	old := t.blocks[number]
-	for at, left := 0, old.live; left > 0; {
-		r := (*record)(unsafe.Pointer(&old.b[at]))
-		at += int(r.room())
-		if r.block == dropped {
-			continue
+// tidy goes on with emptying a block, or begins with it if too much is wasted, and tells
+// where texts are then. room is what has been dropped.
+func (t *texts) tidy(room int64, moved func(from, to *record)) {
+	if !t.tidying {
+		number, ok := t.wasteful()
+		if !ok {
+			return
 		}
+		t.source, t.emptied, t.tidying = number, 0, true
+		if number == t.current {
+			t.filled = 0
+		}
+	}
+	old, left := t.blocks[t.source].b, stepPart*room
+	for n := 0; n < stepTexts && left > 0 && t.tidying; n++ {
+		r := (*record)(unsafe.Pointer(&old[t.emptied]))
+		t.emptied += int(r.room())
 		left -= r.room()
-		moved(r, t.put(r.bytes(), r.hash))
-		t.drop(r)
+		if r.block != dropped {
+			t.moves++
+			moved(r, t.put(r.bytes(), r.hash))
+			t.drop(r) // the last one ends it
+		}
 	}
 }
 

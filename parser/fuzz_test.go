@@ -23,6 +23,7 @@ func FuzzScan(f *testing.F) {
 		if strings.Contains(sql, "\x00") {
 			return // no text has it
 		}
+		sameOutline(t, []byte(sql))
 		said, key, _ := scan([]byte(sql), nil, false)
 		if said.doubtful || said.tokens > maxTokens || said.depth > maxDepth() || len(sql) > maxText {
 			return

@@ -1,11 +1,11 @@
 package parser
 
 import (
-	"bytes"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	libpgquery "github.com/pganalyze/pg_query_go/v6/parser"
 
@@ -66,6 +66,15 @@ func NewJudge(o Options) *Judge {
 	return j
 }
 
+// Warm parses something: the first time takes some ten milliseconds and three megabytes, for
+// the parser's code and what is noted of the trees that it makes, and a loop must not
+// wait for that.
+func Warm() {
+	const sql = "SELECT a FROM b WHERE c = 1"
+	f, _, _ := scan([]byte(sql), nil, false)
+	judge(f, sql)
+}
+
 // SetLimits changes the limits of the cache, and when a parse is reported.
 func (j *Judge) SetLimits(limits cache.TreeLimits, slow time.Duration) {
 	j.slow.Store(int64(slow))
@@ -113,39 +122,69 @@ func (j *Judge) Stats() Stats {
 // until that is done.
 func (j *Judge) Judge(sql []byte, needs verdict.Needs) verdict.Verdict {
 	if len(sql) > memoText {
-		v, _ := j.look(sql, needs, 0)
-		return v
+		return j.look(question{sql: sql, needs: needs}).v
 	}
 	sweep := j.trees.Swept()
-	m, place := j.memos.find(sql, needs, sweep)
+	m, place := j.memos.find(sql, false, needs, sweep)
 	if m != nil {
 		return m.v
 	}
-	v, final := j.look(sql, needs, j.memos.hits(sql, place))
-	if final {
-		j.memos.put(sql, needs, sweep, place, v)
-	}
-	return v
+	return j.outlined(sql, needs, sweep, place)
 }
 
-// look looks through a text. hits is how often its verdict was asked for meanwhile. final
-// says that it will be judged in the same way the next time.
-func (j *Judge) look(sql []byte, needs verdict.Needs, hits uint64) (v verdict.Verdict, final bool) {
+// outlined judges a text that is not remembered as it is, by its outline if that is
+// remembered. place is that of the text.
+func (j *Judge) outlined(sql []byte, needs verdict.Needs, sweep int64, place uint64) verdict.Verdict {
+	q := question{sql: sql, needs: needs, hits: j.memos.hits(sql, place)}
+	var dst [memoText]byte
+	n, plain := outline(sql, &dst)
+	var at uint64
+	if plain {
+		var m *memo
+		if m, at = j.memos.find(dst[:n], true, needs, sweep); m != nil {
+			m.hits.Add(uint32(q.hits))
+			j.memos.put(sql, false, needs, sweep, place, m.v)
+			return m.v
+		}
+		if at != place {
+			q.hits += j.memos.hits(dst[:n], at)
+		}
+	}
+	a := j.look(q)
+	plain = plain && !a.verbatim
+	if a.final && plain {
+		j.memos.put(dst[:n], true, needs, sweep, at, a.v)
+	}
+	if a.final && !(plain && at == place) {
+		j.memos.put(sql, false, needs, sweep, place, a.v)
+	}
+	return a.v
+}
+
+// answer is what comes of looking through a text.
+type answer struct {
+	v        verdict.Verdict
+	final    bool // it will be judged in the same way the next time
+	verbatim bool // one with other constants need not be
+}
+
+// look looks through a text.
+func (j *Judge) look(q question) answer {
 	buffer := j.buffers.Get().(*[]byte)
-	f, key, hint := scan(sql, (*buffer)[:0], false)
-	v, final = j.decide(question{sql, needs, hits}, f, key)
+	f, key, hint := scan(q.sql, (*buffer)[:0], false)
+	v, final := j.decide(q, f, key)
 	if cap(key) <= maxBuffer {
 		*buffer = key[:0]
 	}
 	j.buffers.Put(buffer)
-	return hint.on(v), final
+	return answer{hint.on(v), final, f.verbatim}
 }
 
 // question is what a Judge is asked.
 type question struct {
 	sql   []byte
 	needs verdict.Needs
-	hits  uint64
+	hits  uint64 // how often the verdict was asked for meanwhile
 }
 
 // decide answers with what was found out by a scan if that is enough, and asks the cache
@@ -166,12 +205,12 @@ func (j *Judge) decide(q question, f facts, key []byte) (v verdict.Verdict, fina
 		j.refused.Add(1)
 		return byWords(unknown, q.sql)
 	case f.tokens <= inlineTokens:
-		return j.parse(f, key), true
+		return j.parse(f, string(key)), true
 	case j.waiting.Add(1) > queued:
 		j.waiting.Add(-1)
 		j.refused.Add(1)
 	default:
-		go j.parseLater(f, bytes.Clone(key))
+		go j.parseLater(f, string(key))
 	}
 	v, _ = byWords(unknown, q.sql)
 	return v, false
@@ -187,11 +226,13 @@ func byWords(flags verdict.Flags, sql []byte) (v verdict.Verdict, keep bool) {
 	return v, len(v.Settings) == 0
 }
 
-// parseLater ends when it has parsed the text.
-func (j *Judge) parseLater(f facts, key []byte) {
+// parseLater ends when it has parsed the text, of which there is no second copy: half of the
+// slots of the heap would be empty when that is gone.
+func (j *Judge) parseLater(f facts, text string) {
 	j.slots <- struct{}{}
+	key := unsafe.Slice(unsafe.StringData(text), len(text))
 	if _, ok := j.trees.Get(key, 0); !ok { // somebody else may have asked meanwhile
-		j.parse(f, key)
+		j.parse(f, text)
 	}
 	<-j.slots
 	j.waiting.Add(-1)
@@ -232,8 +273,8 @@ func (h role) on(v verdict.Verdict) verdict.Verdict {
 }
 
 // parse gives a text to the parser, and keeps what comes of it.
-func (j *Judge) parse(f facts, key []byte) verdict.Verdict {
-	start, text := time.Now(), string(key)
+func (j *Judge) parse(f facts, text string) verdict.Verdict {
+	start := time.Now()
 	v, tree := judge(f, text)
 	taken := time.Since(start)
 	j.parses.Add(1)

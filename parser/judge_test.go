@@ -1,6 +1,8 @@
 package parser
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -303,7 +305,7 @@ func BenchmarkHit(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				text[7] ^= 1 // so that the very bytes are not remembered
-				j.look(text, verdict.Tree, 0)
+				j.look(question{sql: text, needs: verdict.Tree})
 			}
 		})
 	}
@@ -315,5 +317,34 @@ func BenchmarkScanOnly(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		j.Judge(text, verdict.State|verdict.Locks)
+	}
+}
+
+// BenchmarkTextsThatDifferInConstants is about texts as an ORM sends them, each with another
+// constant, so that none is remembered as it is.
+func BenchmarkTextsThatDifferInConstants(b *testing.B) {
+	for _, sql := range []string{
+		"SELECT a, b FROM t WHERE id = 1000000000",
+		"SELECT id, name, email FROM users WHERE id = 1000000000 LIMIT 1",
+		`SELECT "users"."id", "users"."name", "users"."email" FROM "users" WHERE "users"."tenant_id" = 17 AND "users"."id" = 1000000000 LIMIT 1`,
+		`SELECT "o"."id", "o"."created_at", "o"."total", "c"."name" FROM "orders" AS "o" INNER JOIN "customers" AS "c" ON ("o"."customer_id" = "c"."id") WHERE ("o"."state" = 'open' AND "o"."created_at" > '2026-01-01T00:00:00'::timestamp AND NOT ("c"."id" = 1000000000)) ORDER BY "o"."created_at" DESC LIMIT 21`,
+	} {
+		at := strings.Index(sql, "1000000000")
+		for _, needs := range []verdict.Needs{verdict.State | verdict.Locks | verdict.Tree, verdict.State | verdict.Locks} {
+			mode := "on"
+			if needs&verdict.Tree == 0 {
+				mode = "auto"
+			}
+			b.Run(fmt.Sprintf("%s/%d bytes", mode, len(sql)), func(b *testing.B) {
+				j, text := newJudge(), []byte(sql)
+				b.ReportAllocs()
+				n := 1_000_000_000
+				for b.Loop() {
+					n++
+					strconv.AppendInt(text[:at], int64(n), 10)
+					j.Judge(text, needs)
+				}
+			})
+		}
 	}
 }

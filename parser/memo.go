@@ -24,7 +24,8 @@ const (
 )
 
 // memos remember verdicts by the very bytes of a text, so that one that comes again and
-// again need not be looked through. A text is remembered when it comes for the second
+// again need not be looked through, and by what is left of a text without its constants, if
+// they do not matter. A text is remembered when it comes for the second
 // time in a row for its place, because most that differ in a constant come once. What is
 // remembered holds until the cache is swept, so that the cache learns what is in use.
 type memos struct {
@@ -37,17 +38,19 @@ type memos struct {
 // memo is one text. All but hits is constant.
 type memo struct {
 	text  string
+	plain bool // it is an outline: of all texts that have it the verdict is the same
 	needs verdict.Needs
 	sweep int64 // when the cache had been swept last
 	v     verdict.Verdict
 	hits  atomic.Uint32
 }
 
-// find returns the memo of a text, if there is one that holds; place is where to put one.
-func (m *memos) find(sql []byte, needs verdict.Needs, sweep int64) (found *memo, place uint64) {
+// find returns the memo of a text, or of an outline if it is to be plain, if there is one
+// that holds; place is where to put one.
+func (m *memos) find(sql []byte, plain bool, needs verdict.Needs, sweep int64) (found *memo, place uint64) {
 	place = maphash.Bytes(m.seed, sql)
 	found = m.slots[place%memoSlots].Load()
-	if found == nil || found.sweep != sweep || found.needs != needs || found.text != string(sql) {
+	if found == nil || found.sweep != sweep || found.needs != needs || plain && !found.plain || found.text != string(sql) {
 		return nil, place
 	}
 	found.hits.Add(1)
@@ -64,13 +67,13 @@ func (m *memos) hits(sql []byte, place uint64) uint64 {
 	return uint64(old.hits.Swap(0))
 }
 
-// put remembers a verdict, if the text has come before.
-func (m *memos) put(sql []byte, needs verdict.Needs, sweep int64, place uint64, v verdict.Verdict) {
+// put remembers a verdict, if the text or outline has come before.
+func (m *memos) put(sql []byte, plain bool, needs verdict.Needs, sweep int64, place uint64, v verdict.Verdict) {
 	seen := &m.seen[place%memoSlots]
 	if part := uint32(place >> 32); seen.Swap(part) != part {
 		return
 	}
-	m.set(place%memoSlots, &memo{text: string(sql), needs: needs, sweep: sweep, v: v})
+	m.set(place%memoSlots, &memo{text: string(sql), plain: plain, needs: needs, sweep: sweep, v: v})
 }
 
 // set fills a slot, or empties it with nil.

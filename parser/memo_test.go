@@ -2,6 +2,7 @@ package parser
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -58,5 +59,55 @@ func TestNothingIsKeptWhenMemoryIsShort(t *testing.T) {
 	}
 	if after := j.Cache().Stats(); after.Hits != before.Hits || after.Misses != before.Misses || after.Entries != 0 {
 		t.Errorf("%+v became %+v", before, after)
+	}
+}
+
+// TestATextIsJudgedByItsOutlineOnlyIfItsConstantsDoNotMatter asks for texts that differ in
+// constants again and again, and compares with what a Judge says that has seen no other.
+func TestATextIsJudgedByItsOutlineOnlyIfItsConstantsDoNotMatter(t *testing.T) {
+	var texts []string
+	for _, c := range verdicts {
+		texts = append(texts, c.sql)
+	}
+	for i := range 5 {
+		for _, format := range []string{
+			"SET a.x = %d", "SET a.x = '%d'", "SELECT set_config('a.b%d', 'x', false)", "SELECT %d", "SELECT %d FOR UPDATE",
+			"DO 'SELECT set_config(''a.b%d'', '''', false)'", "DO 'PERFORM %d'", "SELECT U&'%d'", `SELECT 'a%d\' FROM t`,
+			"SELECT %d -- pgdog_role: replica", "SELECT '%d' FROM pg_settings",
+		} {
+			texts = append(texts, fmt.Sprintf(format, i))
+		}
+	}
+	for _, needs := range []verdict.Needs{verdict.State | verdict.Locks, verdict.Tree | verdict.State, verdict.Routing} {
+		want := map[string]verdict.Verdict{}
+		for _, sql := range texts {
+			want[sql] = newJudge().Judge([]byte(sql), needs)
+		}
+		j := newJudge()
+		for range 4 {
+			for _, sql := range texts {
+				for range 2 { // only what comes twice is remembered
+					if v := j.Judge([]byte(sql), needs); !reflect.DeepEqual(v, want[sql]) {
+						t.Fatalf("Judge(%q, %d) = %+v, want %+v", sql, needs, v, want[sql])
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestTheCacheLearnsHowOftenAnOutlineWasAskedFor(t *testing.T) {
+	j := newJudge()
+	const n = 100
+	for i := range n {
+		j.Judge(fmt.Appendf(nil, "SELECT a FROM t WHERE b = %d", i), verdict.Tree)
+	}
+	if s := j.Cache().Stats(); s.Hits > n/10 {
+		t.Errorf("%d of %d texts were looked for in the cache", s.Hits, n)
+	}
+	j.Sweep(time.Second)
+	j.Judge([]byte("SELECT a FROM t WHERE b = 0"), verdict.Tree)
+	if s := j.Cache().Stats(); s.Hits != n || s.Misses != 1 {
+		t.Errorf("%d hits and %d misses are counted, want %d and 1", s.Hits, s.Misses, n)
 	}
 }

@@ -64,6 +64,7 @@ func (p *pooler) Reload() (notices []string, err error) {
 
 // apply makes a configuration the one that everything goes by. reloading must be held.
 func (p *pooler) apply(cfg *config.Config) {
+	warmParser(cfg)
 	p.cfg.Store(cfg)
 	p.frontend.Update(cfg)
 	p.judge.SetLimits(judgeLimits(cfg, p.budget))

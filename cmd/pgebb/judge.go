@@ -20,7 +20,18 @@ func (p *pooler) newJudge(cfg *config.Config) *parser.Judge {
 	limits, slow := judgeLimits(cfg, p.budget)
 	j := parser.NewJudge(parser.Options{Limits: limits, Slow: slow, Report: p.slowParse})
 	p.budget.OnPressure(j.Shed)
+	warmParser(cfg)
 	return j
+}
+
+// warmParser has the parser ready before a client needs it, if all statements are parsed.
+func warmParser(cfg *config.Config) {
+	for _, pl := range cfg.Pools() {
+		if pl.Parser == config.ParserOn {
+			parser.Warm()
+			return
+		}
+	}
 }
 
 func judgeLimits(cfg *config.Config, budget *memory.Budget) (limits cache.TreeLimits, slow time.Duration) {
