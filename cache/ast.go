@@ -117,6 +117,17 @@ func (c *Trees[V]) Get(key []byte, more uint64) (v V, ok bool) {
 	return v, true
 }
 
+// Used counts that what is kept for a text was used n times without being asked for here.
+func (c *Trees[V]) Used(key []byte, n uint64) {
+	hash := c.hashOf(key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.find(key, hash); t != nil {
+		c.hits += n
+		t.hits += n
+	}
+}
+
 // append makes an entry the one that was used last.
 func (c *Trees[V]) append(t *tree[V]) {
 	t.older, t.newer = c.newest, nil

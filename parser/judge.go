@@ -81,8 +81,12 @@ func (j *Judge) SetLimits(limits cache.TreeLimits, slow time.Duration) {
 	j.trees.SetLimits(limits)
 }
 
-// Cache is where verdicts and trees are kept.
+// Cache is where verdicts and trees are kept. How often they were used is up to date after
+// [Judge.Settle].
 func (j *Judge) Cache() *cache.Trees[verdict.Verdict] { return j.trees }
+
+// Settle tells the cache how often verdicts were used that it was not asked for.
+func (j *Judge) Settle() { j.memos.settle(j.trees.Used) }
 
 // Reset forgets everything that is kept, and how often it was asked for.
 func (j *Judge) Reset() {

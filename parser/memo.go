@@ -67,6 +67,31 @@ func (m *memos) hits(sql []byte, place uint64) uint64 {
 	return uint64(old.hits.Swap(0))
 }
 
+// settle tells the cache how often memos were used that it was not told of yet.
+func (m *memos) settle(used func(key []byte, n uint64)) {
+	for i := range m.slots {
+		o := m.slots[i].Load()
+		if o == nil {
+			continue
+		}
+		if n := o.hits.Swap(0); n > 0 {
+			used(o.key(), uint64(n))
+		}
+	}
+}
+
+// key is what the cache has the text or outline under.
+func (o *memo) key() []byte {
+	if o.plain {
+		return []byte(o.text)
+	}
+	f, key, _ := scan([]byte(o.text), nil, false)
+	if f.verbatim {
+		_, key, _ = scan([]byte(o.text), nil, true)
+	}
+	return key
+}
+
 // put remembers a verdict, if the text or outline has come before.
 func (m *memos) put(sql []byte, plain bool, needs verdict.Needs, sweep int64, place uint64, v verdict.Verdict) {
 	seen := &m.seen[place%memoSlots]

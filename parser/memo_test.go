@@ -105,6 +105,15 @@ func TestTheCacheLearnsHowOftenAnOutlineWasAskedFor(t *testing.T) {
 	if s := j.Cache().Stats(); s.Hits > n/10 {
 		t.Errorf("%d of %d texts were looked for in the cache", s.Hits, n)
 	}
+	for range 2 { // the second time there is nothing to tell
+		j.Settle()
+		if s := j.Cache().Stats(); s.Hits != n-1 || s.Misses != 1 {
+			t.Errorf("settled, %d hits and %d misses are counted, want %d and 1", s.Hits, s.Misses, n-1)
+		}
+	}
+	if e := j.Cache().Entries(); len(e) != 1 || e[0].Hits != n-1 {
+		t.Errorf("entries are %v", e)
+	}
 	j.Sweep(time.Second)
 	j.Judge([]byte("SELECT a FROM t WHERE b = 0"), verdict.Tree)
 	if s := j.Cache().Stats(); s.Hits != n || s.Misses != 1 {

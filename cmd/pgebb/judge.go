@@ -87,6 +87,7 @@ func (p *pooler) queryCacheMemory() []memory.Holding {
 // QueryCache implements the console's source of SHOW QUERY_CACHE.
 func (p *pooler) QueryCache() []admin.CachedQuery {
 	var all []admin.CachedQuery
+	p.judge.Settle()
 	for _, e := range p.judge.Cache().Entries() {
 		all = append(all, admin.CachedQuery{Query: e.Text, Hits: e.Hits, Bytes: e.Bytes, Idle: e.Idle})
 	}

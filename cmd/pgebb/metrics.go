@@ -26,6 +26,7 @@ func (p *pooler) Sample() (admin.Sample, error) {
 	cfg := p.cfg.Load()
 	statements := p.registry.Registry()
 	maxBytes, unused := pool.StatementLimits(cfg)
+	p.judge.Settle()
 	cached, judged := p.judge.Cache().Stats(), p.judge.Stats()
 	s := admin.Sample{
 		Clients: p.frontend.Count(), LoggingIn: p.frontend.LoggingIn(),
