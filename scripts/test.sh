@@ -23,7 +23,7 @@ without_race() {
 }
 
 all() {
-	go test -race -count=1 -timeout 10m -v ./... && without_race
+	go test -race -count=1 -timeout 12m -v ./... && without_race
 }
 
 all 2>&1 | tee "$log" | grep -vE '^(=== (RUN|PAUSE|CONT|NAME)|PASS$|\s*--- PASS)'
