@@ -4,10 +4,9 @@ import (
 	"errors"
 	"iter"
 	"net"
+	"net/netip"
 	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
@@ -37,7 +36,7 @@ type arrival struct {
 }
 
 // welcome puts a socket that was accepted on the loop of on, if connections go there now, or on another.
-func (f *Frontend) welcome(fd int, from unix.Sockaddr, on *loop.Loop) {
+func (f *Frontend) welcome(fd int, from netip.AddrPort, on *loop.Loop) {
 	a := &arrival{f: f, peer: addressOf(from), accepted: loop.Now()}
 	a.Take(fd, a)
 	if l := f.loops.Pick(); l != on {
@@ -47,14 +46,11 @@ func (f *Frontend) welcome(fd int, from unix.Sockaddr, on *loop.Loop) {
 	a.begin(on)
 }
 
-func addressOf(from unix.Sockaddr) net.Addr {
-	switch from := from.(type) {
-	case *unix.SockaddrInet4:
-		return &net.TCPAddr{IP: from.Addr[:], Port: from.Port}
-	case *unix.SockaddrInet6:
-		return &net.TCPAddr{IP: from.Addr[:], Port: from.Port}
+func addressOf(from netip.AddrPort) net.Addr {
+	if !from.IsValid() {
+		return &net.UnixAddr{Net: "unix"}
 	}
-	return &net.UnixAddr{Net: "unix"}
+	return net.TCPAddrFromAddrPort(from)
 }
 
 func (a *arrival) begin(l *loop.Loop) {

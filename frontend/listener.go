@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,7 +27,7 @@ type Listener struct {
 	net.Listener           // the socket; constant
 	conn         loop.Conn // for the same; the loop's
 	f            *Frontend // constant
-	next         func() (fd int, from unix.Sockaddr, err error)
+	next         func() (fd int, from netip.AddrPort, err error)
 	failing      bool // the last time that there was something to accept; the loop's
 }
 
@@ -126,10 +127,10 @@ func removeStale(path string) error {
 }
 
 // acceptAt puts a socket that listens on a loop. next is what accepts there; nil for the system's call.
-func (f *Frontend) acceptAt(ln net.Listener, next func(*Listener) (int, unix.Sockaddr, error)) (l *Listener, err error) {
+func (f *Frontend) acceptAt(ln net.Listener, next func(*Listener) (int, netip.AddrPort, error)) (l *Listener, err error) {
 	l = &Listener{Listener: ln, f: f}
 	if l.next = l.conn.Accept; next != nil {
-		l.next = func() (int, unix.Sockaddr, error) { return next(l) }
+		l.next = func() (int, netip.AddrPort, error) { return next(l) }
 	}
 	fd, err := duplicate(ln.(syscall.Conn))
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -313,9 +314,9 @@ func TestAcceptingGoesOnWhenThereAreDescriptorsAgain(t *testing.T) {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	must(t, err)
 	failures := 3
-	_, err = f.acceptAt(ln, func(l *Listener) (int, unix.Sockaddr, error) {
+	_, err = f.acceptAt(ln, func(l *Listener) (int, netip.AddrPort, error) {
 		if failures--; failures >= 0 {
-			return -1, nil, unix.EMFILE
+			return -1, netip.AddrPort{}, unix.EMFILE
 		}
 		return l.conn.Accept()
 	})

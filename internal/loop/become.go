@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -22,18 +23,13 @@ func (l *Loop) AddListening(c *Conn) error {
 }
 
 // Accept takes a connection that waits at a socket that listens; the error is [unix.EAGAIN] if
-// none does.
-func (c *Conn) Accept() (fd int, from unix.Sockaddr, err error) {
-	for {
-		fd, from, err = unix.Accept4(int(c.fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-		switch err {
-		case unix.EINTR, unix.ECONNABORTED:
-			continue
-		case unix.EAGAIN:
-			c.flags &^= flagReadable
-		}
-		return fd, from, err
+// none does. The address is the zero value for a Unix socket. What is accepted does not block.
+func (c *Conn) Accept() (fd int, from netip.AddrPort, err error) {
+	fd, from, err = accept(int(c.fd))
+	if err == unix.EAGAIN {
+		c.flags &^= flagReadable
 	}
+	return fd, from, err
 }
 
 // Become makes old, which is on the loop and not encrypted, the connection c of another handler. What is

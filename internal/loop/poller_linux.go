@@ -1,7 +1,9 @@
 package loop
 
 import (
+	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"syscall"
 	"unsafe"
 
@@ -134,6 +136,37 @@ func recv(fd int, p []byte) (int, error) {
 			return 0, errno
 		}
 	}
+}
+
+// accept is accept4(2). Package unix would ask the system what kind of socket it is, too.
+func accept(fd int) (accepted int, from netip.AddrPort, err error) {
+	for {
+		var sa unix.RawSockaddrAny
+		size := uintptr(unix.SizeofSockaddrAny)
+		n, _, errno := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(&sa)), uintptr(unsafe.Pointer(&size)),
+			unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+		switch errno {
+		case 0:
+			return int(n), addrPort(&sa), nil
+		case unix.EINTR, unix.ECONNABORTED:
+		default:
+			return -1, from, errno
+		}
+	}
+}
+
+// addrPort is the zero value for what is no address of the Internet.
+func addrPort(sa *unix.RawSockaddrAny) netip.AddrPort {
+	port := func(p *uint16) uint16 { return binary.BigEndian.Uint16((*[2]byte)(unsafe.Pointer(p))[:]) }
+	switch sa.Addr.Family {
+	case unix.AF_INET:
+		in := (*unix.RawSockaddrInet4)(unsafe.Pointer(sa))
+		return netip.AddrPortFrom(netip.AddrFrom4(in.Addr), port(&in.Port))
+	case unix.AF_INET6:
+		in := (*unix.RawSockaddrInet6)(unsafe.Pointer(sa))
+		return netip.AddrPortFrom(netip.AddrFrom16(in.Addr).Unmap(), port(&in.Port))
+	}
+	return netip.AddrPort{}
 }
 
 func send(fd int, p []byte) (int, error) {
