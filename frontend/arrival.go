@@ -32,8 +32,14 @@ type arrival struct {
 	stop     func()                  // ends it
 	yield    func(struct{}) bool     // for the login: goes back to the loop
 	busy     bool                    // it waits for something else than its client
-	then     func()                  // what comes of the login
+	late     bool                    // it has taken too long
+	over     bool                    // it has ended, but its client has not taken yet what it was told
+	then     func()                  // what comes of the login; nil if nothing does
 }
+
+// loginPiece is how much is read of a client at once. What comes behind its login is left to
+// the system, where it waits for the client's turn.
+const loginPiece = 1 << 10
 
 // welcome puts a socket that was accepted on the loop of on, if connections go there now, or on another.
 func (f *Frontend) welcome(fd int, from netip.AddrPort, on *loop.Loop) {
@@ -72,17 +78,20 @@ func (a *arrival) begin(l *loop.Loop) {
 
 // expire is called when the login has taken too long.
 func (a *arrival) expire() {
-	a.err = os.ErrDeadlineExceeded
-	a.in = nil
+	if a.over {
+		a.finish()
+		return
+	}
+	a.err, a.in, a.late = os.ErrDeadlineExceeded, nil, true
 	a.goOn()
 }
 
 // Readable implements [loop.Handler].
 func (a *arrival) Readable() {
-	if a.busy || len(a.in) > 0 {
+	if a.busy || a.over || len(a.in) > 0 {
 		return // it is read when the login wants more
 	}
-	buf := a.Loop().Buffer()
+	buf := a.Loop().Buffer()[:loginPiece]
 	n, more, err := a.Conn.Read(buf)
 	if n == 0 && err == nil {
 		return
@@ -96,10 +105,19 @@ func (a *arrival) Readable() {
 }
 
 // Drained implements [loop.Handler].
-func (a *arrival) Drained() {}
+func (a *arrival) Drained() {
+	if a.over {
+		a.finish()
+	}
+}
 
 // Broken implements [loop.Handler].
 func (a *arrival) Broken(err error) {
+	if a.over {
+		a.then = nil
+		a.finish()
+		return
+	}
 	a.err = err
 	a.goOn()
 }
@@ -117,27 +135,46 @@ func (a *arrival) goOn() {
 // end is called when the login has ended.
 func (a *arrival) end() {
 	a.next, a.stop = nil, nil
+	a.over = true
+	if a.Pending() == 0 {
+		a.finish()
+	}
+}
+
+// finish does what comes of the login, once its client has taken all that it was told.
+func (a *arrival) finish() {
+	then := a.then
+	if a.Pending() > 0 {
+		then = nil // there is no time left
+	}
+	a.forget()
+	if then == nil {
+		a.Conn.Close()
+		return
+	}
+	then()
+}
+
+func (a *arrival) forget() {
+	a.over = false
 	if a.deadline != nil {
 		a.deadline.Stop()
 	}
 	a.f.arriving.Add(-1)
-	if a.then == nil {
-		a.Conn.Close()
-		return
-	}
-	a.then()
 }
 
 // abandon ends the login because pgebb does.
 func (a *arrival) abandon() {
-	if a.next == nil {
+	switch {
+	case a.next != nil:
+		a.err = net.ErrClosed
+		a.stop()
+		a.next = nil
+	case !a.over:
 		return
 	}
-	a.then = nil
-	a.err = net.ErrClosed
-	a.stop()
-	a.then = nil
-	a.end()
+	a.forget()
+	a.Conn.Close()
 }
 
 // login is the login.
@@ -176,7 +213,7 @@ func (a *arrival) elsewhere(again []byte) error {
 func (a *arrival) leave(goOn func(conn net.Conn)) {
 	a.then = func() {
 		l := a.Loop()
-		conn, unread, err := l.Release(&a.Conn)
+		conn, unread, err := l.Release(&a.Conn, a.peer)
 		if err != nil {
 			a.f.log.Warn("client could not be taken off its loop", "error", err)
 			return
@@ -188,30 +225,42 @@ func (a *arrival) leave(goOn func(conn net.Conn)) {
 	}
 }
 
-// await waits for what takes long, which is done in a goroutine that ends with it.
-func (a *arrival) await(slow func() error) error {
-	l, done := a.Loop(), false
-	var err error
+// await waits for what takes long, which is done in a goroutine that ends with it. What it was good
+// for is undone if the login does not wait for it any more.
+func (a *arrival) await(slow func() (undo func(), err error)) (undo func(), err error) {
 	if !a.f.begins() {
-		return net.ErrClosed
+		return nil, net.ErrClosed
 	}
+	l := a.Loop()
+	done, left := false, false
 	go func() {
 		defer a.f.logins.Done()
-		failed := slow()
+		u, failed := slow()
 		l.Post(func() {
-			err, done = failed, true
+			if left && u != nil {
+				u()
+			}
+			if left {
+				return
+			}
+			undo, err, done = u, failed, true
 			a.goOn()
 		})
 	}()
 	a.busy = true
+	defer func() { a.busy = false }()
 	for !done {
+		if a.late {
+			left = true
+			return nil, os.ErrDeadlineExceeded
+		}
 		if !a.yield(struct{}{}) {
-			return net.ErrClosed
+			left = true
+			return nil, net.ErrClosed
 		}
 	}
-	a.busy = false
 	a.Conn.Resume()
-	return err
+	return undo, err
 }
 
 // Read implements [net.Conn] for the login.
@@ -220,14 +269,15 @@ func (a *arrival) Read(p []byte) (int, error) {
 		if a.err != nil {
 			return 0, a.err
 		}
-		a.in = nil
 		a.Conn.Resume()
 		if !a.yield(struct{}{}) {
 			return 0, net.ErrClosed
 		}
 	}
 	n := copy(p, a.in)
-	a.in = a.in[n:]
+	if a.in = a.in[n:]; len(a.in) == 0 {
+		a.in = nil
+	}
 	return n, nil
 }
 

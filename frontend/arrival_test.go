@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/scram"
 	"github.com/pgebb/pgebb/internal/wire"
 )
@@ -182,6 +183,66 @@ func TestSilentLoginsTimeOut(t *testing.T) {
 	if n := strings.Count(log.String(), "i/o timeout"); n < 2 {
 		t.Errorf("the log has %d of them: %s", n, log.String())
 	}
+}
+
+// TestALoginThatWaitsTooLongEnds, also if what it waits for comes a moment later.
+func TestALoginThatWaitsTooLongEnds(t *testing.T) {
+	f := listening(t, "md5", io.Discard)
+	cfg := *f.cfg.Load()
+	cfg.General.ClientLoginTimeout = 200 * time.Millisecond
+	f.Update(&cfg)
+	var leaves []func()
+	for range maxGuesses {
+		leaves = append(leaves, f.failures.tryEnter(guesser{"127.0.0.1", "u"}))
+	}
+	p := f.arrive(t, "p")
+	err := p.answer()
+	if err == nil {
+		t.Fatal("it has succeeded")
+	}
+	if n := f.LoggingIn(); n != 0 {
+		t.Errorf("%d log in", n)
+	}
+	for _, leave := range leaves {
+		leave()
+	}
+	for f.failures.places("u") > 0 {
+		f.loops.Loops()[0].Call(func() {})
+	}
+}
+
+// TestALoginReadsLittleOfWhatIsBehindIt: the rest is left to the system until it is its turn.
+func TestALoginReadsLittleOfWhatIsBehindIt(t *testing.T) {
+	f := listening(t, "md5", io.Discard)
+	resting, goOn := make(chan struct{}), make(chan struct{})
+	f.loops.Loops()[0].Call(func() {
+		f.failures.rested = func(context.Context, time.Duration) error {
+			resting <- struct{}{}
+			<-goOn
+			return nil
+		}
+	})
+	p := f.arrive(t, "wrong")
+	if _, _, err := p.next(); err != nil {
+		t.Fatal(err)
+	}
+	long := make([]byte, 60_000)
+	if _, err := p.Write(append(wire.AppendRaw(nil, wire.Password, []byte("md5wrong\x00")), long...)); err != nil {
+		t.Fatal(err)
+	}
+	<-resting
+	l := f.loops.Loops()[0]
+	l.Call(func() {
+		l.Each(func(h loop.Handler) {
+			if a, ok := h.(*arrival); ok && cap(a.in) > loginPiece {
+				t.Errorf("%d bytes are held", cap(a.in))
+			}
+		})
+	})
+	if n := l.Pending(); n > 4<<10 {
+		t.Errorf("%d bytes are pending", n)
+	}
+	close(goOn)
 }
 
 // TestWhatComesBehindAStartupIsForTheClient: a client that is trusted need not wait for anything.

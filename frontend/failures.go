@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/loop"
 )
 
 // maxGuesses is how many passwords of one user from one address may be judged at the same
@@ -93,38 +94,39 @@ func (f *failures) gone(g guesser, s *guesses) {
 	}
 }
 
-// authenticate logs the client in. Whoever fails waits a little to be told so.
-func (f *Frontend) authenticate(conn net.Conn, st *startup, cfg *config.Config) error {
+// authenticate logs the client in whose connection was accepted at a time of loop.Now. Whoever fails
+// waits a little to be told so.
+func (f *Frontend) authenticate(conn net.Conn, st *startup, accepted time.Duration) error {
+	general := &f.cfg.Load().General
 	ctx := f.ctx
-	if t := cfg.General.ClientLoginTimeout; t != config.Off {
+	if t := general.ClientLoginTimeout; t != config.Off {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, t)
+		ctx, cancel = context.WithDeadline(ctx, loop.Time(accepted).Add(t))
 		defer cancel()
 	}
 	var leave func()
-	err := f.auth.Authenticate(conn, st, func() error {
-		if leave = f.failures.tryEnter(guesser{address(conn), st.User}); leave != nil {
-			return nil
+	err := f.auth.Authenticate(conn, st, func() (err error) {
+		g := guesser{address(conn), st.User}
+		if leave = f.failures.tryEnter(g); leave == nil {
+			leave, err = waiting(conn, func() (func(), error) { return f.failures.enter(ctx, g) })
 		}
-		return waiting(conn, func() (err error) {
-			leave, err = f.failures.enter(ctx, guesser{address(conn), st.User})
-			return err
-		})
+		return err
 	})
 	if leave != nil {
 		defer leave()
 	}
 	var e *Error
 	if errors.As(err, &e) && (e.Code == "28P01" || e.Code == "28000") {
-		if rerr := waiting(conn, func() error { return f.failures.rested(ctx, cfg.General.FailedLoginDelay) }); rerr != nil {
+		if _, rerr := waiting(conn, func() (func(), error) { return nil, f.failures.rested(ctx, general.FailedLoginDelay) }); rerr != nil {
 			return rerr
 		}
 	}
 	return err
 }
 
-// waiting does what may take long, without holding up the loop of a login that is on one.
-func waiting(conn net.Conn, slow func() error) error {
+// waiting does what may take long, without holding up the loop of a login that is on one. undo takes
+// back what was done.
+func waiting(conn net.Conn, slow func() (undo func(), err error)) (undo func(), err error) {
 	if a, ok := conn.(*arrival); ok {
 		return a.await(slow)
 	}

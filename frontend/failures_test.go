@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/pgebb/pgebb/config"
+	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/scram"
 )
 
 func TestWhoFailsWaitsToBeTold(t *testing.T) {
 	f := newFrontend(t, "", io.Discard)
 	cfg := authConfigFor(t, "plain")
+	f.cfg.Store(cfg)
 	f.auth = NewAuthenticator(cfg, nil)
 	t.Cleanup(f.auth.working.Wait)
 	var waited []time.Duration
@@ -32,7 +34,7 @@ func TestWhoFailsWaitsToBeTold(t *testing.T) {
 		p := &prompt{Conn: theirs, user: c.user, password: c.password}
 		done := make(chan error, 1)
 		go func() { done <- p.answer() }()
-		err := f.authenticate(ours, &startup{User: c.user, Database: "d"}, cfg)
+		err := f.authenticate(ours, &startup{User: c.user, Database: "d"}, loop.Now())
 		ours.Close()
 		<-done
 		if (err != nil) != c.waits || (len(waited) == 1) != c.waits || c.waits && waited[0] != cfg.General.FailedLoginDelay {
@@ -87,13 +89,13 @@ func TestGuessesOfOneUserFromOneAddressAreBounded(t *testing.T) {
 }
 
 // logIn starts a login, whose result comes when it is over.
-func (f *Frontend) logIn(t *testing.T, cfg *config.Config, user, password string) (*prompt, <-chan error) {
+func (f *Frontend) logIn(t *testing.T, user, password string) (*prompt, <-chan error) {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	done := make(chan error, 1)
 	go func() {
 		defer ours.Close()
-		done <- f.authenticate(ours, &startup{User: user, Database: "d"}, cfg)
+		done <- f.authenticate(ours, &startup{User: user, Database: "d"}, loop.Now())
 	}()
 	t.Cleanup(func() { theirs.Close() })
 	return &prompt{Conn: theirs, user: user, password: password}, done
@@ -110,10 +112,11 @@ func TestWhoDoesNotAnswerHoldsNobodyUp(t *testing.T) {
 			f := newFrontend(t, "", io.Discard)
 			cfg := authConfigFor(t, c.authType)
 			cfg.General.ClientLoginTimeout = 10 * time.Second
+			f.cfg.Store(cfg)
 			f.auth = NewAuthenticator(cfg, nil)
 			t.Cleanup(f.auth.working.Wait)
 			for range maxGuesses {
-				p, _ := f.logIn(t, cfg, "one", "sesame street")
+				p, _ := f.logIn(t, "one", "sesame street")
 				_, _, err := p.next()
 				for range c.answers {
 					if err == nil {
@@ -127,7 +130,7 @@ func TestWhoDoesNotAnswerHoldsNobodyUp(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p, done := f.logIn(t, cfg, "one", "sesame street")
+			p, done := f.logIn(t, "one", "sesame street")
 			go func() { _ = p.answer() }() // ends with the login, which tells more
 			if err := <-done; err != nil {
 				t.Errorf("the right password behind %d that are not there: %v", maxGuesses, err)
@@ -144,6 +147,7 @@ func TestAnswersAreJudgedAFewAtATime(t *testing.T) {
 			f := newFrontend(t, "", io.Discard)
 			cfg := authConfigFor(t, authType)
 			cfg.General.ClientLoginTimeout = config.Off
+			f.cfg.Store(cfg)
 			f.auth = NewAuthenticator(cfg, nil)
 			t.Cleanup(f.auth.working.Wait)
 			resting, told := make(chan struct{}), make(chan struct{})
@@ -152,22 +156,24 @@ func TestAnswersAreJudgedAFewAtATime(t *testing.T) {
 				<-told
 				return nil
 			}
-			try := func(cfg *config.Config, user, password string) <-chan error {
-				p, done := f.logIn(t, cfg, user, password)
+			try := func(user, password string) <-chan error {
+				p, done := f.logIn(t, user, password)
 				go func() { _ = p.answer() }() // ends with the login, which tells more
 				return done
 			}
 			var wrong []<-chan error
 			for range maxGuesses {
-				wrong = append(wrong, try(cfg, "one", "wrong"))
+				wrong = append(wrong, try("one", "wrong"))
 				<-resting
 			}
 			hasty := *cfg
 			hasty.General.ClientLoginTimeout = time.Millisecond
-			if err := <-try(&hasty, "one", "sesame street"); !errors.Is(err, context.DeadlineExceeded) {
+			f.cfg.Store(&hasty)
+			if err := <-try("one", "sesame street"); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("one more is judged: %v", err)
 			}
-			if err := <-try(cfg, "two", "old"); err != nil {
+			f.cfg.Store(cfg)
+			if err := <-try("two", "old"); err != nil {
 				t.Errorf("another user: %v", err)
 			}
 			close(told)
@@ -176,7 +182,7 @@ func TestAnswersAreJudgedAFewAtATime(t *testing.T) {
 					t.Errorf("a wrong password: %v", err)
 				}
 			}
-			if err := <-try(cfg, "one", "sesame street"); err != nil {
+			if err := <-try("one", "sesame street"); err != nil {
 				t.Errorf("the right password behind them: %v", err)
 			}
 			if len(f.failures.slots) != 0 {

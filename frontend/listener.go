@@ -28,7 +28,8 @@ type Listener struct {
 	conn         loop.Conn // for the same; the loop's
 	f            *Frontend // constant
 	next         func() (fd int, from netip.AddrPort, err error)
-	failing      bool // the last time that there was something to accept; the loop's
+	failing      bool // and that was logged; the loop's
+	resting      bool // accepting is tried again later; the loop's
 }
 
 // acceptTurn is how many connections are accepted before others get their turn.
@@ -167,32 +168,39 @@ func duplicate(socket syscall.Conn) (fd int, err error) {
 
 // Readable implements [loop.Handler].
 func (l *Listener) Readable() {
+	if l.resting {
+		return
+	}
 	for range acceptTurn {
 		fd, from, err := l.next()
 		switch {
 		case err == nil:
-			l.failing = false
 			l.f.welcome(fd, from, l.conn.Loop())
-			continue
 		case err == unix.EAGAIN:
+			l.failing = false
+			return
+		default:
+			l.rest(err)
 			return
 		}
-		if !l.failing {
-			l.f.log.Error("clients cannot be accepted", "error", err, "max_open_files", maxOpenFiles())
-			l.failing = true
-		}
-		on := l.conn.Loop()
-		time.AfterFunc(acceptPause, func() { on.Post(l.again) })
-		return
 	}
 	l.conn.Resume()
 }
 
-// again is called when accepting has rested.
-func (l *Listener) again() {
-	if !l.conn.Closed() {
-		l.Readable()
+// rest tries again later.
+func (l *Listener) rest(err error) {
+	if !l.failing {
+		l.f.log.Error("clients cannot be accepted", "error", err, "max_open_files", maxOpenFiles())
 	}
+	l.failing, l.resting = true, true
+	on := l.conn.Loop()
+	time.AfterFunc(acceptPause, func() {
+		on.Post(func() {
+			if l.resting = false; !l.conn.Closed() {
+				l.Readable()
+			}
+		})
+	})
 }
 
 // Drained implements [loop.Handler].

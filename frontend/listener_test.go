@@ -313,16 +313,22 @@ func TestAcceptingGoesOnWhenThereAreDescriptorsAgain(t *testing.T) {
 	f := newFrontend(t, "", &log)
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	must(t, err)
-	failures := 3
+	failures, calls := 3, 0
 	_, err = f.acceptAt(ln, func(l *Listener) (int, netip.AddrPort, error) {
-		if failures--; failures >= 0 {
+		if calls++; calls <= failures {
 			return -1, netip.AddrPort{}, unix.EMFILE
 		}
 		return l.conn.Accept()
 	})
 	must(t, err)
+	for range 50 { // each is an event
+		dial(t, f.address(0))
+	}
 	logInAt(t, f.address(0))
 	f.closeListeners()
+	if calls > failures+51+10 {
+		t.Errorf("accepting is tried %d times", calls)
+	}
 	if n := strings.Count(log.String(), "clients cannot be accepted"); n != 1 {
 		t.Errorf("it is logged %d times: %s", n, log.String())
 	}

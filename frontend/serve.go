@@ -74,7 +74,7 @@ func (f *Frontend) enter(conn net.Conn, st *startup, accepted time.Duration) {
 			return
 		}
 	}
-	if err := f.authenticate(conn, st, cfg); err != nil {
+	if err := f.authenticate(conn, st, accepted); err != nil {
 		f.refuse(conn, st, err)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pgebb/pgebb/backend"
 	"github.com/pgebb/pgebb/cache"
+	"github.com/pgebb/pgebb/internal/verdict"
 	"github.com/pgebb/pgebb/internal/wire"
 )
 
@@ -94,6 +95,9 @@ func (c *Client) renamedSQL(o *output, i, size int, sql []byte, whole bool, p Pr
 		At:    utf8.RuneCount(sql[:p.From]) + len(quoted),
 		Shift: len(quoted) - utf8.RuneCount(sql[p.From:p.To]),
 	}
+	if !p.Prepares {
+		c.executes(st)
+	}
 	if b := o.stage(i, i+size); isNew {
 		o.staged = c.server.PrepareSQL(b, p.Name, st, query, p.Alone, rename)
 	} else {
@@ -101,6 +105,23 @@ func (c *Client) renamedSQL(o *output, i, size int, sql []byte, whole bool, p Pr
 		o.staged = c.server.QuerySQL(b, p.Name, st, query, rename)
 	}
 	return i + size, nil
+}
+
+// executes notes what an EXECUTE may do to the session: what the text that was prepared says.
+func (c *Client) executes(st *cache.Statement) {
+	if !c.judges() || c.server.Skipping() {
+		return
+	}
+	leaves, known := st.Judged()
+	if known && !leaves {
+		return
+	}
+	v := c.f.verdicts.Judge(append([]byte("PREPARE p"), st.Text()...), needsOf[c.pool.Settings().Parser])
+	if !v.Has(verdict.Unknown) {
+		st.SetJudged(v.Has(verdict.Session &^ verdict.Prepare))
+	}
+	v.Flags &^= verdict.Prepare
+	c.server.Touch(v)
 }
 
 // parsedSQL deals with commands that name a statement and come in a Parse. It returns -1 if

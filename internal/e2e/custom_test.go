@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -102,4 +103,47 @@ func TestAParameterThatNobodyHasSetIsNotThere(t *testing.T) {
 		t.Errorf("it is NULL: %q", got)
 	}
 	epilogue(t, pg, p, database, 1)
+}
+
+// TestWhatAPreparedTextDoesToItsSessionIsFollowed when SQL's EXECUTE carries it out, in a later
+// transaction and maybe on another server than where it was prepared.
+func TestWhatAPreparedTextDoesToItsSessionIsFollowed(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	o := pg.Options(database, "transaction", 2)
+	o.General += "prepared_statements = \"full\"\n"
+	p := testpg.Pgebb(t, o)
+	c, other := connect(t, through(p, database)), connect(t, through(p, database))
+	query(t, c, "PREPARE s(text) AS SELECT set_config('prepared.a', $1, false)")
+	query(t, c, "PREPARE w(text) AS SELECT set_config('work_mem', $1, false)")
+	for i, sql := range []string{"EXECUTE s('v0')", "EXPLAIN ANALYZE EXECUTE s('v1')", "EXECUTE s('v2'); SELECT 1"} {
+		query(t, c, sql)
+		if got := query(t, other, "SELECT concat(current_setting('prepared.a', true))"); got[0] != "" {
+			t.Errorf("%s: somebody else has %q", sql, got)
+		}
+		query(t, other, "BEGIN") // on the server that the client has had
+		if got := query(t, c, "SELECT current_setting('prepared.a', true)"); got[0] != fmt.Sprint("v", i) {
+			t.Errorf("%s: it is %q", sql, got)
+		}
+		query(t, other, "ROLLBACK")
+	}
+	query(t, c, "EXECUTE w('7777kB')")
+	if got, others := query(t, c, "SHOW work_mem"), query(t, other, "SHOW work_mem"); got[0] != "7777kB" || others[0] == got[0] {
+		t.Errorf("work_mem is %q, and for others %q", got, others)
+	}
+	query(t, c, "PREPARE l AS SELECT pg_advisory_lock(78)")
+	query(t, c, "EXECUTE l")
+	query(t, other, "SELECT 1")
+	if got := query(t, other, "SELECT pg_try_advisory_lock(78)"); got[0] != "f" {
+		t.Error("a lock that a client holds is somebody else's as well")
+	}
+	c.Close()
+	eventually(t, 5*time.Second, func() string {
+		if got := query(t, other, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"); got[0] != "0" {
+			return "the lock of a client that has left is held"
+		}
+		return ""
+	})
+	other.Close()
+	epilogue(t, pg, p, database, 2)
 }

@@ -49,6 +49,9 @@ func (l *Loop) Become(old, c *Conn, h Handler) {
 	}
 	old.fd, old.out, old.ahead, old.flags = -1, nil, 0, 0
 	old.loop.Store(nil)
+	if c.out != nil {
+		_ = c.arm(true) // what the system has reported of it in this round was for old
+	}
 	c.Resume()
 }
 
@@ -66,9 +69,9 @@ func (l *Loop) Unread(c *Conn, p []byte) {
 }
 
 // Release takes a connection off the loop for use with blocking calls, and returns what was
-// read of it ahead. It must not be encrypted, and have nothing pending. The connection is
-// closed if that fails. It must be called on the loop's goroutine.
-func (l *Loop) Release(c *Conn) (conn net.Conn, unread []byte, err error) {
+// read of it ahead. It must not be encrypted, and have nothing pending; peer is who it says that it is
+// connected to. The connection is closed if that fails. It must be called on the loop's goroutine.
+func (l *Loop) Release(c *Conn, peer net.Addr) (conn net.Conn, unread []byte, err error) {
 	if n := c.Pending(); n > 0 {
 		c.Close()
 		return nil, nil, fmt.Errorf("taking a connection off its loop: %d bytes are pending", n)
@@ -79,11 +82,28 @@ func (l *Loop) Release(c *Conn) (conn net.Conn, unread []byte, err error) {
 		c.Close()
 		return nil, nil, err
 	}
-	file := os.NewFile(uintptr(c.fd), "")
+	conn = &released{os.NewFile(uintptr(c.fd), "client"), peer}
 	c.fd = -1
-	defer file.Close()
-	if conn, err = net.FileConn(file); err != nil {
-		return nil, nil, fmt.Errorf("taking a connection off its loop: %w", err)
-	}
 	return conn, unread, nil
+}
+
+// released is a socket for blocking calls. Package net would need a second descriptor to make it one
+// of its own, when there may be none left.
+type released struct {
+	*os.File
+	peer net.Addr
+}
+
+// RemoteAddr implements [net.Conn].
+func (r *released) RemoteAddr() net.Addr { return r.peer }
+
+// LocalAddr implements [net.Conn].
+func (r *released) LocalAddr() (local net.Addr) {
+	if raw, err := r.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) {
+			host, port := address(unix.Getsockname(int(fd)))
+			local = &net.TCPAddr{IP: net.ParseIP(host), Port: port}
+		})
+	}
+	return local
 }

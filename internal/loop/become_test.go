@@ -93,7 +93,7 @@ func TestAReleasedConnectionTakesAlongWhatWasNotRead(t *testing.T) {
 		conns := make(chan net.Conn, 2)
 		_, theirs := newScripted(t, l, 2, func(s *scripted) {
 			read := readUpTo(t, s, taken)
-			conn, unread, err := l.Release(&s.Conn)
+			conn, unread, err := l.Release(&s.Conn, nil)
 			if err != nil || s.Loop() != nil || !s.Closed() {
 				t.Errorf("releasing: %v", err)
 				return
@@ -110,7 +110,7 @@ func TestAReleasedConnectionTakesAlongWhatWasNotRead(t *testing.T) {
 			conn, got := <-conns, <-released
 			defer conn.Close()
 			for _, there := range theirs {
-				if there.LocalAddr().String() == conn.RemoteAddr().String() {
+				if there.RemoteAddr().String() == conn.LocalAddr().String() {
 					send(t, there, "second ")
 				}
 			}
