@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -92,6 +93,33 @@ func (l *Loop) Release(c *Conn, peer net.Addr) (conn net.Conn, unread []byte, er
 type released struct {
 	*os.File
 	peer net.Addr
+}
+
+// Read implements [net.Conn].
+func (r *released) Read(p []byte) (int, error) {
+	n, err := r.File.Read(p)
+	return n, r.failed("read", err)
+}
+
+// Write implements [net.Conn].
+func (r *released) Write(p []byte) (int, error) {
+	n, err := r.File.Write(p)
+	return n, r.failed("write", err)
+}
+
+// failed makes an error one of package net: who reads on after a deadline wants to know that it was
+// one ([net.Error]).
+func (r *released) failed(op string, err error) error {
+	var p *os.PathError
+	switch {
+	case !errors.As(err, &p):
+		return err // nil, or io.EOF
+	case errors.Is(err, os.ErrClosed):
+		err = net.ErrClosed
+	default:
+		err = p.Err
+	}
+	return &net.OpError{Op: op, Net: r.peer.Network(), Addr: r.peer, Err: err}
 }
 
 // RemoteAddr implements [net.Conn].

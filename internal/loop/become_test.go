@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"syscall"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pgebb/pgebb/internal/loop"
 )
 
 // TestAConnectionThatBecomesAnotherLosesNothing, whatever of its input was read and given back, and
@@ -84,6 +87,12 @@ func readUpTo(t *testing.T, s *scripted, n int) string {
 	return string(s.Loop().Buffer()[:n])
 }
 
+// peerOf is the address of the peer.
+func peerOf(c *loop.Conn) net.Addr {
+	host, port := c.RemoteAddr()
+	return &net.TCPAddr{IP: net.ParseIP(host), Port: port}
+}
+
 // TestAReleasedConnectionTakesAlongWhatWasNotRead, and is no longer the loop's.
 func TestAReleasedConnectionTakesAlongWhatWasNotRead(t *testing.T) {
 	noteSingleCalls(t)
@@ -93,7 +102,7 @@ func TestAReleasedConnectionTakesAlongWhatWasNotRead(t *testing.T) {
 		conns := make(chan net.Conn, 2)
 		_, theirs := newScripted(t, l, 2, func(s *scripted) {
 			read := readUpTo(t, s, taken)
-			conn, unread, err := l.Release(&s.Conn, nil)
+			conn, unread, err := l.Release(&s.Conn, peerOf(&s.Conn))
 			if err != nil || s.Loop() != nil || !s.Closed() {
 				t.Errorf("releasing: %v", err)
 				return
@@ -115,6 +124,15 @@ func TestAReleasedConnectionTakesAlongWhatWasNotRead(t *testing.T) {
 				}
 			}
 			expect(t, conn, ("first second ")[len(got):])
+			_ = conn.SetReadDeadline(time.Unix(1, 0))
+			_, err := conn.Read(make([]byte, 1))
+			if n, ok := err.(net.Error); !ok || !n.Timeout() || !n.(interface{ Temporary() bool }).Temporary() {
+				t.Errorf("a deadline is %T, %v", err, err)
+			}
+			conn.Close()
+			if _, err := conn.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("writing when it is closed: %v", err)
+			}
 		}
 		if n := l.Pending(); n != 0 {
 			t.Errorf("%d bytes are still counted", n)
