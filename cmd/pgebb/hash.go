@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -37,6 +39,7 @@ func hash(stdin io.Reader, stdout, stderr io.Writer) int {
 func readPassword(stdin io.Reader, stderr io.Writer) (string, error) {
 	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(stderr, "Password: ")
+		defer restoreOnInterrupt(int(f.Fd()))()
 		b, err := term.ReadPassword(int(f.Fd()))
 		fmt.Fprintln(stderr)
 		if err != nil {
@@ -49,4 +52,23 @@ func readPassword(stdin io.Reader, stderr io.Writer) (string, error) {
 		return "", fmt.Errorf("reading the password: %w", err)
 	}
 	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// restoreOnInterrupt has the terminal echo again if the process is ended while it asks. The goroutine
+// ends with that, or when done is called.
+func restoreOnInterrupt(fd int) (done func()) {
+	state, err := term.GetState(fd)
+	if err != nil {
+		return func() {}
+	}
+	ends := make(chan os.Signal, 1)
+	signal.Notify(ends, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if s, ended := <-ends; ended {
+			_ = term.Restore(fd, state)
+			signal.Reset(s)
+			_ = syscall.Kill(os.Getpid(), s.(syscall.Signal))
+		}
+	}()
+	return func() { signal.Stop(ends); close(ends) }
 }
