@@ -11,7 +11,7 @@ type Memory struct {
 	Object     int64 // itself, with what Postgres told at its login
 	Used       int64 // bytes in buffers
 	Buffers    int64 // what they take: input that is not whole, answers of ours and to ours, output that Postgres has not taken
-	Queue      int64 // messages without an answer
+	Queue      int64 // messages without an answer, and what they may have set
 	Statements int64 // which prepared statements it has
 }
 
@@ -35,6 +35,9 @@ var ServerCost = memory.SizeOf(unsafe.Sizeof(Server{}))
 // the table.
 const KeptCost = int64(unsafe.Sizeof(kept{}))
 
+// touchedCost is about what the name of a parameter takes of its map, besides its text, in bytes.
+const touchedCost = 40
+
 // Memory must be called on the server's loop.
 func (s *Server) Memory() Memory {
 	m := Memory{
@@ -48,6 +51,7 @@ func (s *Server) Memory() Memory {
 		m.Used += int64(e.answer.bytes)
 		m.Buffers += int64(e.answer.bytes + cap(e.answer.open))
 	}
+	m.Queue += int64(s.touched.bytes + len(s.touched.names)*touchedCost)
 	if c := cap(s.ops.q); c > len(s.ops.inline) {
 		m.Queue += memory.SizeOf(c)
 	}

@@ -14,13 +14,7 @@ import (
 // TestTreesKeepNoPagesOfWhatIsDropped has trees come and go between texts that are as
 // large, as those that wait to be parsed are, and holds the pages to what is said.
 func TestTreesKeepNoPagesOfWhatIsDropped(t *testing.T) {
-	pages := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapInuse)
-	}
+	pages := func() int64 { return int64(collected().HeapInuse) }
 	for _, size := range []int{500, 6_000, 27_000} {
 		const limit = 16 << 20
 		before := pages()

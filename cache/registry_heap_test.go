@@ -16,13 +16,7 @@ import (
 // TestBytesAreWhatTheHeapGrowsBy holds the account to the heap, within 10 %, and what is
 // left to nothing when everything is released.
 func TestBytesAreWhatTheHeapGrowsBy(t *testing.T) {
-	heap := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
+	heap := func() int64 { return int64(collected().HeapAlloc) }
 	for _, size := range []int{20, 200, 3000} {
 		const n = 100_000
 		r := cache.NewRegistry(1<<40, 0)
@@ -53,13 +47,7 @@ func TestBytesAreWhatTheHeapGrowsBy(t *testing.T) {
 // others can point to.
 func TestWhatIsLeftOfASpikeHoldsLittleMore(t *testing.T) {
 	const n, survivors = 200_000, 2000
-	pages := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapInuse)
-	}
+	pages := func() int64 { return int64(collected().HeapInuse) }
 	r := cache.NewRegistry(1<<40, 0)
 	before := pages()
 	names := r.NewNames()

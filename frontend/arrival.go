@@ -34,7 +34,8 @@ type arrival struct {
 	busy     bool                    // it waits for something else than its client
 	late     bool                    // it has taken too long
 	over     bool                    // it has ended, but its client has not taken yet what it was told
-	then     func()                  // what comes of the login; nil if nothing does
+	becomes  func(l *loop.Loop)      // makes it a client; nil unless the login has succeeded here
+	then     func()                  // takes it off the loop; nil unless the login goes on elsewhere
 }
 
 // loginPiece is how much is read of a client at once. What comes behind its login is left to
@@ -132,16 +133,22 @@ func (a *arrival) goOn() {
 	}
 }
 
-// end is called when the login has ended.
+// end is called when the login has ended. A client takes over what is pending; before anything
+// else the peer must have taken it.
 func (a *arrival) end() {
 	a.next, a.stop = nil, nil
+	if a.becomes != nil {
+		a.forget()
+		a.becomes(a.Loop())
+		return
+	}
 	a.over = true
 	if a.Pending() == 0 {
 		a.finish()
 	}
 }
 
-// finish does what comes of the login, once its client has taken all that it was told.
+// finish closes the connection, or has a goroutine go on with it.
 func (a *arrival) finish() {
 	then := a.then
 	if a.Pending() > 0 {
@@ -155,6 +162,7 @@ func (a *arrival) finish() {
 	then()
 }
 
+// forget is called when it is a login on a loop no longer.
 func (a *arrival) forget() {
 	a.over = false
 	if a.deadline != nil {
@@ -177,7 +185,7 @@ func (a *arrival) abandon() {
 	a.Conn.Close()
 }
 
-// login is the login.
+// login is the coroutine.
 func (a *arrival) login(yield func(struct{}) bool) {
 	a.yield = yield
 	f := a.f

@@ -6,8 +6,11 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
@@ -208,6 +211,37 @@ func TestALoginThatWaitsTooLongEnds(t *testing.T) {
 	}
 	for f.failures.places("u") > 0 {
 		f.loops.Loops()[0].Call(func() {})
+	}
+}
+
+// TestAClientThatDoesNotReadYetIsAClientAllTheSame: what it was told before its login has ended, and
+// has not taken, is pending for it then.
+func TestAClientThatDoesNotReadYetIsAClientAllTheSame(t *testing.T) {
+	f := listening(t, "trust", io.Discard)
+	setBuffer := func(socket syscall.RawConn, option int) error {
+		return socket.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, option, 4<<10) })
+	}
+	ln, err := f.listeners[0].Listener.(*net.TCPListener).SyscallConn()
+	must(t, err)
+	must(t, setBuffer(ln, unix.SO_SNDBUF))
+	d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error { return setBuffer(c, unix.SO_RCVBUF) }}
+	conn, err := d.Dial("tcp", f.address(0).String())
+	must(t, err)
+	defer conn.Close()
+	must(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	pairs := []string{"user", "u", "database", "d"}
+	for i := range 1500 { // each is told to be unknown
+		pairs = append(pairs, fmt.Sprintf("_pq_.an_option_of_a_newer_version_%d", i), "")
+	}
+	_, err = conn.Write(packet(wire.Version30, pairs...))
+	must(t, err)
+	for f.Count() == 0 || f.LoggingIn() > 0 { // it has read nothing so far
+		f.loops.Loops()[0].Call(func() {})
+	}
+	must(t, conn.(*net.TCPConn).CloseWrite())
+	got, err := io.ReadAll(conn)
+	if ready := wire.AppendReadyForQuery(nil, wire.Idle); err != nil || len(got) < 50_000 || !strings.HasSuffix(string(got), string(ready)) {
+		t.Errorf("it gets %d bytes, %v", len(got), err)
 	}
 }
 

@@ -24,12 +24,12 @@ import (
 // Listener accepts connections at one address. It lives on a loop, and so do the connections
 // from the first: a goroutine that waits would be woken for each.
 type Listener struct {
-	net.Listener           // the socket; constant
-	conn         loop.Conn // for the same; the loop's
-	f            *Frontend // constant
-	next         func() (fd int, from netip.AddrPort, err error)
-	failing      bool // and that was logged; the loop's
-	resting      bool // accepting is tried again later; the loop's
+	net.Listener                                                 // the socket; constant
+	conn         loop.Conn                                       // for the same; the loop's
+	f            *Frontend                                       // constant
+	next         func() (fd int, from netip.AddrPort, err error) // conn.Accept, but in tests; constant
+	failing      bool                                            // and that was logged; the loop's
+	resting      bool                                            // accepting is tried again later; the loop's
 }
 
 // acceptTurn is how many connections are accepted before others get their turn.
@@ -133,15 +133,13 @@ func (f *Frontend) acceptAt(ln net.Listener, next func(*Listener) (int, netip.Ad
 	if l.next = l.conn.Accept; next != nil {
 		l.next = func() (int, netip.AddrPort, error) { return next(l) }
 	}
-	fd, err := duplicate(ln.(syscall.Conn))
-	if err == nil {
-		l.conn.Take(fd, l)
+	if err = l.conn.InitListening(ln, l); err == nil {
 		on := f.loops.Loops()[0]
 		if !on.Call(func() { err = on.AddListening(&l.conn) }) {
 			err = net.ErrClosed
 		}
 		if err != nil {
-			unix.Close(fd)
+			l.conn.Close()
 		}
 	}
 	if err != nil {
@@ -152,18 +150,6 @@ func (f *Frontend) acceptAt(ln net.Listener, next func(*Listener) (int, netip.Ad
 	f.listeners = append(f.listeners, l)
 	f.mu.Unlock()
 	return l, nil
-}
-
-// duplicate makes another descriptor for a socket.
-func duplicate(socket syscall.Conn) (fd int, err error) {
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	if cerr := raw.Control(func(s uintptr) { fd, err = unix.FcntlInt(s, unix.F_DUPFD_CLOEXEC, 0) }); cerr != nil {
-		err = cerr
-	}
-	return fd, err
 }
 
 // Readable implements [loop.Handler].

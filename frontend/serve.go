@@ -162,8 +162,7 @@ func (f *Frontend) handOver(conn net.Conn, st *startup, p *pool.Pool, accepted t
 		f.log.Info("client connected", "client_id", c.id, "user", st.User, "database", st.Database, "client", remote(conn))
 	}
 	if a, ok := conn.(*arrival); ok {
-		a.then = func() {
-			l := a.Loop()
+		a.becomes = func(l *loop.Loop) {
 			l.Become(&a.Conn, &c.Conn, c)
 			l.Unread(&c.Conn, a.in)
 			c.settleIn(l, params, accepted)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"syscall"
 	"testing"
 	"time"
 
@@ -147,10 +146,6 @@ func TestASocketThatListensIsOnALoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	raw, err := ln.(syscall.Conn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := &scripted{broken: make(chan error, 1)}
 	accepted := make(chan int, 10)
 	s.readable = func(s *scripted) {
@@ -166,13 +161,7 @@ func TestASocketThatListensIsOnALoop(t *testing.T) {
 			accepted <- fd
 		}
 	}
-	if err := raw.Control(func(fd uintptr) {
-		dup, err := unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
-			t.Error(err)
-		}
-		s.Take(dup, s)
-	}); err != nil {
+	if err := s.InitListening(ln, s); err != nil {
 		t.Fatal(err)
 	}
 	l.Call(func() {

@@ -63,9 +63,18 @@ func (c *Conn) Init(nc net.Conn, h Handler) error {
 		nc = t.handOver(c)
 	}
 	defer nc.Close()
-	sc, ok := nc.(syscall.Conn)
+	return c.duplicate(nc, h)
+}
+
+// InitListening is [Conn.Init] for a socket that listens, and is for [Loop.AddListening]. ln is the
+// caller's still: the socket listens until both are closed.
+func (c *Conn) InitListening(ln net.Listener, h Handler) error { return c.duplicate(ln, h) }
+
+// duplicate makes a descriptor of the connection's own for a socket.
+func (c *Conn) duplicate(socket any, h Handler) error {
+	sc, ok := socket.(syscall.Conn)
 	if !ok {
-		return fmt.Errorf("connection of type %T has no file descriptor", nc)
+		return fmt.Errorf("connection of type %T has no file descriptor", socket)
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {
