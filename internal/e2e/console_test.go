@@ -43,6 +43,7 @@ func row(t *testing.T, rows []map[string]string, column, value string) map[strin
 }
 
 func TestPausedClientsWaitUntilResume(t *testing.T) {
+	t.Parallel()
 	pg := testpg.ForTest(t)
 	for _, command := range []string{"PAUSE", "PAUSE DB", "PAUSE DB DB", "MAINTENANCE ON", "MAINTENANCE ON DB"} {
 		t.Run(strings.ReplaceAll(command, " ", "-"), func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 // TestCustomParametersFollowTheirClientHoweverManyThereAre: Postgres does not list them, so all
 // that are set must be known by name.
 func TestCustomParametersFollowTheirClientHoweverManyThereAre(t *testing.T) {
+	t.Parallel()
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
 	p := testpg.Pgebb(t, pg.Options(database, "transaction", 2))

@@ -105,6 +105,7 @@ func tellsNone(t *testing.T, p *testpg.Process, secrets ...string) {
 
 // TestStaticPasswordsOfVault has a role whose password Vault changes from time to time.
 func TestStaticPasswordsOfVault(t *testing.T) {
+	t.Parallel()
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
 	var password atomic.Value
@@ -177,6 +178,7 @@ func TestStaticPasswordsOfVault(t *testing.T) {
 // TestDynamicUsersOfVault has Vault make a role for pgebb, as it does, and replace it when
 // its time is up. The old one must not have any server then.
 func TestDynamicUsersOfVault(t *testing.T) {
+	t.Parallel()
 	k := newPKI(t, 0)
 	pg := k.postgres(t, testcert.Options{CommonName: "127.0.0.1"})
 	database := pg.Database(t)
@@ -261,6 +263,7 @@ func TestVaultThatDoesNotAnswer(t *testing.T) {
 
 // TestPasswordsOfClientsInVault has clients held to a password that Vault has and changes.
 func TestPasswordsOfClientsInVault(t *testing.T) {
+	t.Parallel()
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
 	for _, auth := range []string{"scram", "md5", "plain"} {

@@ -195,6 +195,7 @@ func commitsUnheard(t *testing.T, c *frontendtest.Client) {
 // TestOneConnectionListensForAll: it is there as long as anybody listens, Postgres is asked
 // once for each channel, and the process that has notified is that of Postgres.
 func TestOneConnectionListensForAll(t *testing.T) {
+	t.Parallel()
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
 	p := listening(t, pg, database, "transaction", 2, 100)

@@ -28,6 +28,7 @@ func ended(t *testing.T, p *testpg.Process) int {
 }
 
 func TestAGracefulShutdownLetsTransactionsFinish(t *testing.T) {
+	t.Parallel()
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
 	for name, shutDown := range map[string]func(t *testing.T, p *testpg.Process){
@@ -108,6 +109,7 @@ func TestSIGTERMEndsAtOnce(t *testing.T) {
 // TestReloadsUnderLoadLoseNothing reloads a hundred times while clients work, every
 // other time with another pool size.
 func TestReloadsUnderLoadLoseNothing(t *testing.T) {
+	t.Parallel()
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
 	o := pg.Options(database, "transaction", 4)

@@ -17,6 +17,7 @@ import (
 // TestLongPipelines has a client send a hundred thousand messages without waiting, and
 // read the answers meanwhile.
 func TestLongPipelines(t *testing.T) {
+	t.Parallel()
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
 	p := testpg.Pgebb(t, pg.Options(database, "transaction", 1))

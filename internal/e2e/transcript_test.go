@@ -29,8 +29,8 @@ func TestTranscripts(t *testing.T) {
 		step                int // from one byte to cut at to the next
 	}{
 		{"transaction", "transaction", "", 1},
-		{"few-statements", "transaction", "prepared_statements_limit = 2\n", 13}, // so that servers drop and parse all the time
-		{"full", "transaction", "prepared_statements = \"full\"\nprepared_statements_limit = 2\n", 13},
+		{"few-statements", "transaction", "prepared_statements_limit = 2\n", 7}, // so that servers drop and parse all the time
+		{"full", "transaction", "prepared_statements = \"full\"\nprepared_statements_limit = 2\n", 7},
 		{"session", "session", "", 1},
 	} {
 		mode := v.mode
