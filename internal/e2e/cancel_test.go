@@ -47,13 +47,22 @@ func running(t *testing.T, pg *testpg.Server, database, like string) {
 	c.Close()
 }
 
+// locked is a statement with a word in it that ends when release is called, however long the rest takes.
+func locked(t *testing.T, pg *testpg.Server, database, word string) (sql string, release func()) {
+	t.Helper()
+	c := connect(t, direct(pg, database))
+	query(t, c, "SELECT pg_advisory_lock(1)")
+	return "SELECT pg_advisory_xact_lock(1), '" + word + "'", func() { c.Close() }
+}
+
 func TestACancelRequestReachesTheQueryOfItsClientAndNoOther(t *testing.T) {
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
 	p := testpg.Pgebb(t, pg.Options(database, "transaction", 2))
 	a, b := connect(t, through(p, database)), connect(t, through(p, database))
+	sql, release := locked(t, pg, database, "cancel")
 	for _, c := range []*frontendtest.Client{a, b} {
-		if err := c.Say(&pgproto3.Query{String: "SELECT pg_sleep(0.5), 'cancel'"}); err != nil {
+		if err := c.Say(&pgproto3.Query{String: sql}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,6 +71,7 @@ func TestACancelRequestReachesTheQueryOfItsClientAndNoOther(t *testing.T) {
 	if got, err := a.Until('Z'); err != nil || frontendtest.Types(got) != "EZ" && frontendtest.Types(got) != "TEZ" {
 		t.Errorf("the cancelled client is told %q, %v", frontendtest.Types(got), err)
 	}
+	release()
 	if got, err := b.Until('Z'); err != nil || frontendtest.Types(got) != "TDCZ" {
 		t.Errorf("the other client is told %q, %v", frontendtest.Types(got), err)
 	}
@@ -74,7 +84,8 @@ func TestACancelRequestWithAWrongKeyOrForAnIdleClientDoesNothing(t *testing.T) {
 	p := testpg.Pgebb(t, pg.Options(database, "transaction", 1))
 	a, b := connect(t, through(p, database)), connect(t, through(p, database))
 	query(t, a, "SELECT 1")
-	if err := b.Say(&pgproto3.Query{String: "SELECT pg_sleep(0.3), 'busy'"}); err != nil {
+	sql, release := locked(t, pg, database, "busy")
+	if err := b.Say(&pgproto3.Query{String: sql}); err != nil {
 		t.Fatal(err)
 	}
 	running(t, pg, database, "%busy%")
@@ -82,6 +93,7 @@ func TestACancelRequestWithAWrongKeyOrForAnIdleClientDoesNothing(t *testing.T) {
 	cancelNow(t, p, b.PID, []byte{1, 2, 3, 4})
 	cancelNow(t, p, b.PID+12345, b.Secret)
 	cancelNow(t, p, 0, zeros(4))
+	release()
 	if got, err := b.Until('Z'); err != nil || frontendtest.Types(got) != "TDCZ" {
 		t.Errorf("the client is told %q, %v", frontendtest.Types(got), err)
 	}

@@ -44,7 +44,8 @@ func TestAGracefulShutdownLetsTransactionsFinish(t *testing.T) {
 			idle, busy, transaction := connect(t, through(p, database)), connect(t, through(p, database)), connect(t, through(p, database))
 			query(t, idle, "SELECT 1")
 			query(t, transaction, "BEGIN")
-			if err := busy.Say(&pgproto3.Query{String: "SELECT pg_sleep(0.4), 'drain'"}); err != nil {
+			sql, release := locked(t, pg, database, "drain")
+			if err := busy.Say(&pgproto3.Query{String: sql}); err != nil {
 				t.Fatal(err)
 			}
 			running(t, pg, database, "%drain%")
@@ -53,6 +54,7 @@ func TestAGracefulShutdownLetsTransactionsFinish(t *testing.T) {
 			if _, err := frontendtest.Connect(through(p, database)); err == nil {
 				t.Error("a new client gets in")
 			}
+			release()
 			if got, err := busy.Until('Z'); err != nil || frontendtest.Types(got) != "TDCZ" {
 				t.Errorf("a query under way is told %q, %v", frontendtest.Types(got), err)
 			}
