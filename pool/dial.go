@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -144,15 +145,20 @@ func (p *Pool) connected(l *loop.Loop, target backend.Target, session *backend.S
 	if !until.IsZero() {
 		s.Expires = min(s.Expires, s.Born+max(time.Until(until), 0))
 	}
-	p.greeting.Store(s.Greeting)
+	first := p.greeting.Swap(s.Greeting) == nil
 	p.mu.Lock()
 	p.connecting--
+	failures := p.failures
 	p.failures, p.lastError, p.retryAt = 0, nil, 0
 	p.servers[s] = struct{}{}
 	p.down.Store(false)
 	p.mu.Unlock()
 	p.greeted(s.Greeting)
-	p.registry.log.Debug("server connected", "user", target.User, "database", target.Database, "address", target.Address, "server_pid", s.PID)
+	level := slog.LevelDebug
+	if first || failures > 0 { // whoever has started pgebb, or mended Postgres, wants to know
+		level = slog.LevelInfo
+	}
+	p.registry.log.Log(context.Background(), level, "server connected", "user", target.User, "database", target.Database, "address", target.Address, "server_pid", s.PID, "failures_before", failures)
 	p.Freed(s)
 	// Only now is it known how many still wait.
 	p.mu.Lock()

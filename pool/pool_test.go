@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +29,25 @@ type rig struct {
 	loops    *loop.Group
 	registry *pool.Registry
 	pool     *pool.Pool
+	log      journal
+}
+
+// journal keeps the lines of a log.
+type journal struct {
+	mu    sync.Mutex
+	lines strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lines.Write(p)
+}
+
+func (j *journal) count(text string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Count(j.lines.String(), text)
 }
 
 func load(t *testing.T, port int, general string) *config.Config {
@@ -60,7 +81,7 @@ func newRig(t *testing.T, workers int, general string) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, fake: fake, loops: loops}
-	r.registry = pool.NewRegistry(loops, load(t, fake.Port(), general), backend.TCPOptions{}, slog.New(slog.DiscardHandler))
+	r.registry = pool.NewRegistry(loops, load(t, fake.Port(), general), backend.TCPOptions{}, slog.New(slog.NewTextHandler(&r.log, nil)))
 	r.pool = r.registry.Find("u", "d")
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -267,6 +288,29 @@ func TestAPostgresThatIsStartingUpIsWaitedFor(t *testing.T) {
 	r.eventually("a connection fails", func() bool { return r.fake.Most() > 0 && r.fake.Open() == 0 })
 	r.fake.Deny("")
 	a.release(a.server())
+}
+
+func TestTheLogSaysWhenPostgresIsThereForTheFirstTimeAndAgain(t *testing.T) {
+	r := newRig(t, 1, "default_pool_size = 3\nmin_pool_size = 0")
+	a, b, c := r.client(1, 0), r.client(2, 0), r.client(3, 0)
+	const line = `msg="server connected"`
+
+	a.acquire()
+	a.server()
+	b.acquire()
+	b.server()
+	if n := r.log.count(line); n != 1 {
+		t.Errorf("%d lines after two servers, want one of the first", n)
+	}
+
+	r.fake.Deny("57P03")
+	c.acquire()
+	r.eventually("a connection fails", func() bool { return r.log.count("server connection failed") > 0 })
+	r.fake.Deny("")
+	c.server()
+	if n := r.log.count(line); n != 2 {
+		t.Errorf("%d lines after it did not answer for a while, want one more", n)
+	}
 }
 
 func TestTheMinimumIsKeptAndTheRestGoesWhenIdle(t *testing.T) {
