@@ -2,7 +2,6 @@ package frontend
 
 import (
 	"errors"
-	"iter"
 	"net"
 	"net/netip"
 	"os"
@@ -28,14 +27,12 @@ type arrival struct {
 	in       []byte // what was read, and the login has not used
 	err      error  // behind it
 	deadline *time.Timer
-	next     func() (struct{}, bool) // goes on with the login; nil before it has begun, and after its end
-	stop     func()                  // ends it
-	yield    func(struct{}) bool     // for the login: goes back to the loop
-	busy     bool                    // it waits for something else than its client
-	late     bool                    // it has taken too long
-	over     bool                    // it has ended, but its client has not taken yet what it was told
-	becomes  func(l *loop.Loop)      // makes it a client; nil unless the login has succeeded here
-	then     func()                  // takes it off the loop; nil unless the login goes on elsewhere
+	login    *coroutine         // nil before it has begun, and after its end
+	busy     bool               // it waits for something else than its client
+	late     bool               // it has taken too long
+	over     bool               // it has ended, but its client has not taken yet what it was told
+	becomes  func(l *loop.Loop) // makes it a client; nil unless the login has succeeded here
+	then     func()             // takes it off the loop; nil unless the login goes on elsewhere
 }
 
 // loginPiece is how much is read of a client at once. What comes behind its login is left to
@@ -74,7 +71,7 @@ func (a *arrival) begin(l *loop.Loop) {
 	if t := a.f.cfg.Load().General.ClientLoginTimeout; t != config.Off {
 		a.deadline = time.AfterFunc(t, func() { l.Post(a.expire) })
 	}
-	a.next, a.stop = iter.Pull(a.login)
+	a.login = a.f.coroutines[l.ID()].take(a.logIn)
 }
 
 // expire is called when the login has taken too long.
@@ -125,10 +122,9 @@ func (a *arrival) Broken(err error) {
 
 // goOn goes on with the login, up to where it waits again or has ended.
 func (a *arrival) goOn() {
-	if a.next == nil {
-		return
-	}
-	if _, waits := a.next(); !waits {
+	if a.login != nil && a.login.goOn() {
+		a.f.coroutines[a.Loop().ID()].give(a.login)
+		a.login = nil
 		a.end()
 	}
 }
@@ -136,7 +132,6 @@ func (a *arrival) goOn() {
 // end is called when the login has ended. A client takes over what is pending; before anything
 // else the peer must have taken it.
 func (a *arrival) end() {
-	a.next, a.stop = nil, nil
 	if a.becomes != nil {
 		a.forget()
 		a.becomes(a.Loop())
@@ -174,10 +169,10 @@ func (a *arrival) forget() {
 // abandon ends the login because pgebb does.
 func (a *arrival) abandon() {
 	switch {
-	case a.next != nil:
+	case a.login != nil:
 		a.err = net.ErrClosed
-		a.stop()
-		a.next = nil
+		a.login.stop()
+		a.login = nil
 	case !a.over:
 		return
 	}
@@ -185,9 +180,8 @@ func (a *arrival) abandon() {
 	a.Conn.Close()
 }
 
-// login is the coroutine.
-func (a *arrival) login(yield func(struct{}) bool) {
-	a.yield = yield
+// logIn is what the coroutine does.
+func (a *arrival) logIn() {
 	f := a.f
 	r := &reception{conn: a, encryption: f.encryption.Load()}
 	st, err := r.readStartup()
@@ -262,7 +256,7 @@ func (a *arrival) await(slow func() (undo func(), err error)) (undo func(), err 
 			left = true
 			return nil, os.ErrDeadlineExceeded
 		}
-		if !a.yield(struct{}{}) {
+		if !a.login.wait() {
 			left = true
 			return nil, net.ErrClosed
 		}
@@ -278,7 +272,7 @@ func (a *arrival) Read(p []byte) (int, error) {
 			return 0, a.err
 		}
 		a.Conn.Resume()
-		if !a.yield(struct{}{}) {
+		if !a.login.wait() {
 			return 0, net.ErrClosed
 		}
 	}

@@ -98,17 +98,21 @@ func (f *failures) gone(g guesser, s *guesses) {
 // waits a little to be told so.
 func (f *Frontend) authenticate(conn net.Conn, st *startup, accepted time.Duration) error {
 	general := &f.cfg.Load().General
-	ctx := f.ctx
-	if t := general.ClientLoginTimeout; t != config.Off {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, loop.Time(accepted).Add(t))
-		defer cancel()
+	inTime := func() (context.Context, context.CancelFunc) {
+		if general.ClientLoginTimeout == config.Off {
+			return f.ctx, func() {}
+		}
+		return context.WithDeadline(f.ctx, loop.Time(accepted).Add(general.ClientLoginTimeout))
 	}
 	var leave func()
 	err := f.auth.Authenticate(conn, st, func() (err error) {
 		g := guesser{address(conn), st.User}
 		if leave = f.failures.tryEnter(g); leave == nil {
-			leave, err = waiting(conn, func() (func(), error) { return f.failures.enter(ctx, g) })
+			leave, err = waiting(conn, func() (func(), error) {
+				ctx, cancel := inTime()
+				defer cancel()
+				return f.failures.enter(ctx, g)
+			})
 		}
 		return err
 	})
@@ -117,8 +121,13 @@ func (f *Frontend) authenticate(conn net.Conn, st *startup, accepted time.Durati
 	}
 	var e *Error
 	if errors.As(err, &e) && (e.Code == "28P01" || e.Code == "28000") {
-		if _, rerr := waiting(conn, func() (func(), error) { return nil, f.failures.rested(ctx, general.FailedLoginDelay) }); rerr != nil {
-			return rerr
+		_, late := waiting(conn, func() (func(), error) {
+			ctx, cancel := inTime()
+			defer cancel()
+			return nil, f.failures.rested(ctx, general.FailedLoginDelay)
+		})
+		if late != nil {
+			return late
 		}
 	}
 	return err

@@ -87,6 +87,7 @@ type Frontend struct {
 	scratch    [][]byte           // by loop, and touched by that only: for messages that are put together
 	held       []held             // by loop, and touched by that only
 	unread     []unread           // the same
+	coroutines []coroutines       // the same
 	budget     *memory.Budget     // constant; nil without a limit on memory
 
 	cfg        atomic.Pointer[config.Config]
@@ -119,7 +120,7 @@ func New(cfg *config.Config, o Options) *Frontend {
 		loops: o.Loops, registry: o.Registry, console: o.Console, classifier: o.Classifier, verdicts: o.Judge, log: o.Log, queries: o.Queries,
 		keys: newKeys(), open: make(map[net.Conn]struct{}),
 		statements: o.Registry.Registry(), scratch: make([][]byte, len(o.Loops.Loops())), held: make([]held, len(o.Loops.Loops())),
-		unread: make([]unread, len(o.Loops.Loops())), budget: o.Budget,
+		unread: make([]unread, len(o.Loops.Loops())), coroutines: make([]coroutines, len(o.Loops.Loops())), budget: o.Budget,
 	}
 	f.run = strings.ToLower(rand.Text()[:6])
 	f.ctx, f.stop = context.WithCancel(context.Background())
@@ -281,6 +282,8 @@ func (f *Frontend) Close() {
 					a.abandon()
 				}
 			})
+			idle := &f.coroutines[l.ID()]
+			idle.end(len(idle.free))
 		})
 	}
 	f.logins.Wait()

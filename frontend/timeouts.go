@@ -27,6 +27,7 @@ func (f *Frontend) sweep(l *loop.Loop, now time.Duration) {
 	if f.unread[l.ID()].clients != nil {
 		f.turnAway(l, now)
 	}
+	f.coroutines[l.ID()].sweep()
 	g := &f.cfg.Load().General
 	if g.QueryTimeout == config.Off && g.ClientIdleTimeout == config.Off && g.ClientIdleInTransactionTimeout == config.Off {
 		return
