@@ -48,10 +48,6 @@ func (cs *coroutines) give(co *coroutine) {
 // sweep ends those that were not needed since it was last called.
 func (cs *coroutines) sweep() {
 	cs.end(cs.unused)
-	cs.unused = len(cs.free)
-	if cs.unused == 0 {
-		cs.free = nil
-	}
 }
 
 // end ends the n that have waited longest.
@@ -61,6 +57,10 @@ func (cs *coroutines) end(n int) {
 	}
 	cs.free = append(cs.free[:0], cs.free[n:]...)
 	clear(cs.free[len(cs.free):cap(cs.free)])
+	if len(cs.free) == 0 {
+		cs.free = nil
+	}
+	cs.unused = len(cs.free)
 }
 
 func (co *coroutine) run(yield func(bool) bool) {

@@ -85,3 +85,18 @@ func TestCoroutinesThatAreNotNeededEnd(t *testing.T) {
 		}
 	}
 }
+
+func TestASweepAfterAllHaveEndedFindsNone(t *testing.T) {
+	var cs coroutines
+	co := cs.take(func() {})
+	co.goOn()
+	cs.give(co)
+	cs.sweep() // from now on it counts as unused
+
+	cs.end(len(cs.free))
+	cs.sweep()
+
+	if cs.free != nil {
+		t.Errorf("%d are there after all were ended", len(cs.free))
+	}
+}
