@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pgebb/pgebb/admin"
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/frontend"
@@ -61,7 +59,9 @@ func run(src config.Source, stdout, stderr io.Writer) int {
 	for _, p := range problems {
 		log.Warn(p.String())
 	}
-	limitHugePages(cfg, log)
+	if err := memory.AllowHugePages(cfg.Memory.TransparentHugePages); err != nil {
+		log.Warn("the system does not let this process say if it may have transparent huge pages", "error", err)
+	}
 	memory.LimitArenas(mallocArenas)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -248,16 +248,4 @@ func newLog(cfg *config.Config, w io.Writer) *slog.Logger {
 		h = slog.NewTextHandler(w, options)
 	}
 	return slog.New(newDedup(h, cfg.General.LogDedupWindow, cfg.General.LogDedupThreshold))
-}
-
-// limitHugePages opts the process out of transparent huge pages unless the
-// configuration says otherwise: with them, a heap that is mostly empty can stay
-// resident as a whole.
-func limitHugePages(cfg *config.Config, log *slog.Logger) {
-	if cfg.Memory.TransparentHugePages {
-		return
-	}
-	if err := unix.Prctl(unix.PR_SET_THP_DISABLE, 1, 0, 0, 0); err != nil {
-		log.Warn("transparent huge pages could not be turned off for this process", "error", err)
-	}
 }

@@ -161,5 +161,6 @@ func (a *Account) besides() []Line {
 			Name: "reclaimed", Bytes: a.Trimmed.Won, Items: int64(a.Trimmed.Trims),
 			Doc: fmt.Sprintf("given back to the system since the start, in so many times that took %.1f ms in all", a.Trimmed.Spent.Seconds()*1000),
 		},
+		{Name: "unmapped", Doc: "pages of files taken out of the process since the start, after loads that needed them; the system may still have them", Bytes: a.Trimmed.Unmapped},
 	}
 }

@@ -44,18 +44,20 @@ type Reclaimer struct {
 	interval   time.Duration // least time between two trims; constant
 	accountant *Accountant   // constant
 	trim       func()        // constant
+	unmap      func() int64  // constant
 	read       func() Heap   // constant
 	pacer      pacer         // of Run
 
-	trims atomic.Uint64
-	spent atomic.Int64 // nanoseconds
-	won   atomic.Int64 // bytes
+	trims    atomic.Uint64
+	spent    atomic.Int64 // nanoseconds
+	won      atomic.Int64 // bytes
+	unmapped atomic.Int64 // bytes
 }
 
 // NewReclaimer makes a reclaimer that trims when at least threshold bytes can be
 // won, at most once per interval. It tells the accountant what collections leave.
 func NewReclaimer(threshold uint64, interval time.Duration, a *Accountant) *Reclaimer {
-	r := &Reclaimer{threshold: threshold, interval: interval, accountant: a, trim: trim, read: Read, pacer: newPacer()}
+	r := &Reclaimer{threshold: threshold, interval: interval, accountant: a, trim: trim, unmap: unmap, read: Read, pacer: newPacer()}
 	a.trims = r.Trimmed
 	return r
 }
@@ -65,16 +67,23 @@ func trim() {
 	trimMalloc()
 }
 
+// unmap goes without where it is not possible: the pages are the system's to take anyway.
+func unmap() int64 {
+	n, _ := unmapFiles()
+	return n
+}
+
 // Trimmed is what the trims so far were.
 type Trimmed struct {
-	Trims uint64
-	Spent time.Duration // by all of them together
-	Won   int64         // bytes that the runtime has given back
+	Trims    uint64
+	Spent    time.Duration // by all of them together
+	Won      int64         // bytes that the runtime has given back
+	Unmapped int64         // bytes of files, with a trim or by themselves
 }
 
 // Trimmed tells. Any goroutine may ask.
 func (r *Reclaimer) Trimmed() Trimmed {
-	return Trimmed{r.trims.Load(), time.Duration(r.spent.Load()), r.won.Load()}
+	return Trimmed{r.trims.Load(), time.Duration(r.spent.Load()), r.won.Load(), r.unmapped.Load()}
 }
 
 // Run trims what the start of the process has left, at once and when it is quiet for the
@@ -86,7 +95,7 @@ func (r *Reclaimer) Run(ctx context.Context) {
 	r.trim()
 	last := r.next(look{}, false)
 	pressed := r.accountant.budget.rises()
-	w := watch{before: last.Heap}
+	w := watch{before: last.Heap, loaded: true} // with the start
 	var lately time.Time
 	fresh := true
 	for {
@@ -109,6 +118,10 @@ func (r *Reclaimer) Run(ctx context.Context) {
 				r.trimNow()
 				last = r.next(last, w.eased == 0)
 				w.trimmed(last, time.Now())
+			}
+			if w.outdated(now, r.interval) {
+				r.unmapped.Add(r.unmap())
+				w.unmapped(now)
 			}
 		}
 	}
@@ -165,6 +178,9 @@ type watch struct {
 	eased  int   // rounds in a row with little allocation
 	high   int64 // of the ledger since the last trim
 	last   time.Time
+
+	loaded bool      // there was a load since files were unmapped
+	mapped time.Time // when that was
 }
 
 // due looks at the account once per round.
@@ -172,7 +188,7 @@ func (w *watch) due(l look, now time.Time, threshold uint64, interval time.Durat
 	if l.Allocated-w.before.Allocated < easedBelow {
 		w.eased++
 	} else {
-		w.eased = 0
+		w.eased, w.loaded = 0, true
 	}
 	falling := w.ledger-l.ledger > fallingBy // more of it will be won in a moment
 	w.before, w.ledger = l.Heap, l.ledger
@@ -188,6 +204,13 @@ func (w *watch) due(l look, now time.Time, threshold uint64, interval time.Durat
 func (w *watch) trimmed(l look, now time.Time) {
 	w.before, w.ledger, w.high, w.last = l.Heap, l.ledger, l.ledger, now
 }
+
+// outdated tells if there may be pages of files that only a load needed that has eased.
+func (w *watch) outdated(now time.Time, interval time.Duration) bool {
+	return w.loaded && w.eased >= settleRounds && now.Sub(w.mapped) >= interval
+}
+
+func (w *watch) unmapped(now time.Time) { w.loaded, w.mapped = false, now }
 
 // notifyCollections sends after each collection, unless what was sent before is not
 // received yet, until ctx ends.

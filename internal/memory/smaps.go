@@ -28,6 +28,7 @@ func (r Resident) Anonymous() int64 { return r.Total - r.File }
 // mapping is an entry of /proc/self/smaps.
 type mapping struct {
 	start, end           uint64
+	perms                string // as "r-xp"
 	name                 string
 	rss, anonymous, huge int64
 }
@@ -74,8 +75,13 @@ func parseSmaps(r io.Reader) ([]mapping, error) {
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, fmt.Errorf("smaps says %q: %w", line, err)
 		}
-		// Behind the addresses are four more fields, then the name.
-		if fields := bytes.Fields(rest); len(fields) > 4 {
+		// Behind the addresses are the permissions and three more fields, then the name.
+		fields := bytes.Fields(rest)
+		if len(fields) < 4 || len(fields[0]) != len("rwxp") {
+			return nil, fmt.Errorf("smaps says %q", line)
+		}
+		m.perms = string(fields[0])
+		if len(fields) > 4 {
 			m.name = string(fields[4])
 		}
 		all = append(all, m)

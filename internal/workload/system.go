@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 
@@ -34,11 +36,38 @@ func startSystem(o options, pg *testpg.Server, l load) (*system, error) {
 		}
 		return &system{name: "pgbouncer", pid: b.PID, stop: b.Stop, login: loginAt(b.Address, pg.User, pg.Password, "postgres")}, nil
 	}
+	installed, err := install(o.binary)
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(installed) // while it runs it needs no name
+	o.binary = installed
 	p, err := testpg.StartPgebb(pgebbOptions(o, pg, l))
 	if err != nil {
 		return nil, err
 	}
 	return systemOf(p, pg), nil
+}
+
+// install copies a program, as any installation does. A file that the linker has just written
+// is in the system's cache in pieces of up to 2 MiB, and Linux maps a whole piece
+// where one page of it is needed: megabytes that no user ever sees.
+func install(binary string) (string, error) {
+	from, err := os.Open(binary)
+	if err != nil {
+		return "", fmt.Errorf("installing pgebb: %w", err)
+	}
+	defer from.Close()
+	to, err := os.CreateTemp("", "pgebb-")
+	if err != nil {
+		return "", fmt.Errorf("installing %s: %w", binary, err)
+	}
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Chmod(0o700), to.Close()); err != nil {
+		os.Remove(to.Name())
+		return "", fmt.Errorf("installing %s as %s: %w", binary, to.Name(), err)
+	}
+	return to.Name(), nil
 }
 
 // systemOf is a pgebb before a Postgres.
