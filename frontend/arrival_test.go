@@ -15,6 +15,7 @@ import (
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/scram"
+	"github.com/pgebb/pgebb/internal/testlog"
 	"github.com/pgebb/pgebb/internal/wire"
 )
 
@@ -164,7 +165,7 @@ func (f *failures) places(user string) (n int) {
 
 // TestSilentLoginsTimeOut at whatever point they are.
 func TestSilentLoginsTimeOut(t *testing.T) {
-	var log logged
+	var log testlog.Buffer
 	f := listening(t, "scram", &log)
 	cfg := *f.cfg.Load()
 	cfg.General.ClientLoginTimeout = 50 * time.Millisecond
@@ -301,7 +302,7 @@ func TestWhatComesBehindAStartupIsForTheClient(t *testing.T) {
 
 // TestAClientOnALoopIsWhereItSaysItIs.
 func TestAClientOnALoopIsWhereItSaysItIs(t *testing.T) {
-	var log logged
+	var log testlog.Buffer
 	f := listening(t, "trust", &log)
 	cfg := *f.cfg.Load()
 	cfg.General.LogConnections = true

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -25,27 +24,10 @@ import (
 	"github.com/pgebb/pgebb/internal/leak"
 	"github.com/pgebb/pgebb/internal/loop"
 	"github.com/pgebb/pgebb/internal/querylog"
+	"github.com/pgebb/pgebb/internal/testlog"
 	"github.com/pgebb/pgebb/internal/wire"
 	"github.com/pgebb/pgebb/pool"
 )
-
-// logged takes what is logged.
-type logged struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
 
 // newFrontend is a frontend before a fake Postgres, at a free port and, if there is a
 // folder, a Unix socket in it. It ends with the test, which must not leave anything
@@ -287,7 +269,7 @@ func TestNothingIsWrittenToACancelRequest(t *testing.T) {
 // TestWhoOnlyLooksIsNotLogged has somebody look if the port is open, somebody who wants
 // to know if there is a password, and somebody who sends what is no login.
 func TestWhoOnlyLooksIsNotLogged(t *testing.T) {
-	var log logged
+	var log testlog.Buffer
 	f := newFrontend(t, "", &log)
 	f.auth.Update(authConfigFor(t, "scram"))
 	for i, c := range []struct {
@@ -296,7 +278,7 @@ func TestWhoOnlyLooksIsNotLogged(t *testing.T) {
 	}{{nil, 0}, {packet(wire.Version30, "user", "one", "database", "d"), 0}, {[]byte("GET / HTTP/1.1"), 1}, {[]byte{0, 0}, 2}} {
 		conn := &script{Reader: bytes.NewReader(c.says), Conn: quiet{}}
 		f.serve(conn, loop.Now())
-		if n := strings.Count(log.String(), "login failed"); n != c.logged {
+		if n := log.Count("login failed"); n != c.logged {
 			t.Errorf("after connection %d, %d failed logins are logged, want %d: %s", i, n, c.logged, log.String())
 		}
 	}
@@ -309,7 +291,7 @@ func (quiet) Close() error         { return nil }
 func (quiet) RemoteAddr() net.Addr { return nil }
 
 func TestAcceptingGoesOnWhenThereAreDescriptorsAgain(t *testing.T) {
-	var log logged
+	var log testlog.Buffer
 	f := newFrontend(t, "", &log)
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	must(t, err)

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/pgebb/pgebb/config"
 	"github.com/pgebb/pgebb/internal/leak"
 	"github.com/pgebb/pgebb/internal/loop"
+	"github.com/pgebb/pgebb/internal/testlog"
 	"github.com/pgebb/pgebb/pool"
 )
 
@@ -29,25 +28,7 @@ type rig struct {
 	loops    *loop.Group
 	registry *pool.Registry
 	pool     *pool.Pool
-	log      journal
-}
-
-// journal keeps the lines of a log.
-type journal struct {
-	mu    sync.Mutex
-	lines strings.Builder
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.lines.Write(p)
-}
-
-func (j *journal) count(text string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Count(j.lines.String(), text)
+	log      testlog.Buffer
 }
 
 func load(t *testing.T, port int, general string) *config.Config {
@@ -299,16 +280,16 @@ func TestTheLogSaysWhenPostgresIsThereForTheFirstTimeAndAgain(t *testing.T) {
 	a.server()
 	b.acquire()
 	b.server()
-	if n := r.log.count(line); n != 1 {
+	if n := r.log.Count(line); n != 1 {
 		t.Errorf("%d lines after two servers, want one of the first", n)
 	}
 
 	r.fake.Deny("57P03")
 	c.acquire()
-	r.eventually("a connection fails", func() bool { return r.log.count("server connection failed") > 0 })
+	r.eventually("a connection fails", func() bool { return r.log.Count("server connection failed") > 0 })
 	r.fake.Deny("")
 	c.server()
-	if n := r.log.count(line); n != 2 {
+	if n := r.log.Count(line); n != 2 {
 		t.Errorf("%d lines after it did not answer for a while, want one more", n)
 	}
 }

@@ -49,6 +49,7 @@ var tools = []string{
 	"internal/gendoc",
 	"internal/leak",
 	"internal/testcert",
+	"internal/testlog",
 	"internal/testpg",
 	"internal/withpg",
 	"internal/workload",

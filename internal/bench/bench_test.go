@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { testpg.Main(m) }
 // shortest is a benchmark that says little and is soon done.
 func shortest(t *testing.T, only ...string) options {
 	t.Helper()
-	return options{rounds: 1, seconds: 1, clients: 20, only: only, json: filepath.Join(t.TempDir(), "figures.json")}
+	return options{rounds: 1, seconds: 1, transactions: 100, clients: 20, only: only, json: filepath.Join(t.TempDir(), "figures.json")}
 }
 
 // figures runs a benchmark and returns what it prints, and the figures it writes by

@@ -40,6 +40,9 @@ type options struct {
 	json     string
 	syscalls bool
 
+	// transactions, if not 0, is how many each client of pgbench makes, however long that takes.
+	transactions int
+
 	servers                  []*system // that run already
 	user, password, database string    // for them
 }

@@ -18,10 +18,12 @@ var (
 
 // pgbench runs SELECT 1 with 16 clients.
 func (b *rig) pgbench(s *system, protocol string) (sample, error) {
-	args := []string{
-		b.bencher, "-n", "-h", s.host, "-p", strconv.Itoa(s.port), "-U", b.user,
-		"-c", "16", "-j", "2", "-T", strconv.Itoa(b.o.seconds), "-M", protocol, "-f", "-", b.database,
+	length := []string{"-T", strconv.Itoa(b.o.seconds)}
+	if b.o.transactions > 0 {
+		length = []string{"-t", strconv.Itoa(b.o.transactions)}
 	}
+	args := append([]string{b.bencher, "-n", "-h", s.host, "-p", strconv.Itoa(s.port), "-U", b.user, "-c", "16", "-j", "2"}, length...)
+	args = append(args, "-M", protocol, "-f", "-", b.database)
 	counted := b.o.syscalls && s.pid != 0
 	if counted {
 		args = append([]string{"perf", "stat", "-x", ",", "-e", "raw_syscalls:sys_enter", "-p", strconv.Itoa(s.pid), "--"}, args...)

@@ -1,7 +1,6 @@
 package testpg
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -10,9 +9,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/pgebb/pgebb/internal/testlog"
 )
 
 // EnvBinary is the environment variable with the path of a pgebb that is built
@@ -38,26 +38,8 @@ type Process struct {
 	Dir  string // of its files and its Unix socket
 
 	cmd   *exec.Cmd
-	log   logBuffer
+	log   testlog.Buffer
 	ended <-chan struct{}
-}
-
-// logBuffer takes what a process says.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
 
 // StartPgebb starts pgebb and returns when it accepts clients.
