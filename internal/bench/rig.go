@@ -33,6 +33,7 @@ type rig struct {
 	bouncerNames             bool       // PgBouncer carries prepared statements
 	auth                     string     // how clients log in to those that were started
 	tls                      bool       // they encrypt their connections
+	bare                     bool       // PgBouncer has their password and no verifier
 	cert, key                string     // files of the certificate that they are shown
 }
 
@@ -131,11 +132,11 @@ func (b *rig) prepare(sc scenario) error {
 		b.tls = sc.tls
 		return nil
 	}
-	if auth == b.auth && sc.tls == b.tls && len(b.systems) > 0 && !sc.fresh {
+	if auth == b.auth && sc.tls == b.tls && sc.bare == b.bare && len(b.systems) > 0 && !sc.fresh {
 		return nil
 	}
 	b.stopSystems()
-	b.auth, b.tls = auth, sc.tls
+	b.auth, b.tls, b.bare = auth, sc.tls, sc.bare
 	s, err := b.startPgebb()
 	if err != nil {
 		return err
@@ -174,6 +175,8 @@ func (b *rig) configureBouncer(port int) (ini string, err error) {
 	auth, secret := b.auth, b.password
 	if auth == "scram" {
 		auth = "scram-sha-256"
+	}
+	if auth == "scram-sha-256" && !b.bare {
 		if secret, err = b.verifier(); err != nil {
 			return "", fmt.Errorf("configuring pgbouncer: %w", err)
 		}

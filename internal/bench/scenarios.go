@@ -20,6 +20,7 @@ type scenario struct {
 	tls         bool                                    // the connections of clients are encrypted
 	pooler      bool                                    // Postgres itself is not measured
 	named       bool                                    // it takes a pooler that carries prepared statements
+	bare        bool                                    // PgBouncer has the password, as pgebb has, and not Postgres's verifier of it
 }
 
 // metric is a figure of a scenario.

@@ -45,6 +45,14 @@ var tlsScenarios = []scenario{
 		measure: (*rig).logins,
 	},
 	{
+		name: "scram-passwords", title: "the same with PgBouncer given the password, as pgebb is, and not Postgres's verifier", auth: "scram", pooler: true, bare: true,
+		metrics: []metric{
+			{key: "cpu_us", name: "CPU per login", unit: "µs"},
+			{key: "per_s", name: "logins per second", ratio: 1, more: true},
+		},
+		measure: (*rig).logins,
+	},
+	{
 		name: "tls-logins", title: "logins by SCRAM over TLS with one query each, 32 at a time", auth: "scram", tls: true, pooler: true,
 		metrics: []metric{
 			{key: "cpu_us", name: "CPU per login", unit: "µs"},
