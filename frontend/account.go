@@ -8,7 +8,8 @@ import (
 )
 
 // This file keeps the counters and clocks of a client. c.mark is when it last
-// changed between waiting for a server, waiting for answers, and thinking.
+// changed between waiting for a server, waiting for answers, and thinking, or when it last
+// sent a part of a message.
 
 // waiting starts the clock of a checkout.
 func (c *Client) waiting() { c.mark = c.Loop().Now() }
@@ -30,6 +31,9 @@ func (c *Client) checkedOut(s *backend.Server) {
 	c.queries = uint32(s.Totals.Queries)
 	c.busy = false
 }
+
+// goesOn notes that more of a message has come, or that the server takes more of it.
+func (c *Client) goesOn() { c.mark = c.Loop().Now() }
 
 // working notes that the server is about to be given something to do.
 func (c *Client) working() {

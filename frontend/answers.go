@@ -24,6 +24,8 @@ func (c *Client) ParameterChanged(s *backend.Server) {
 func (c *Client) ServerTakes(*backend.Server) {
 	if c.left == 0 {
 		c.releaseIfDone()
+	} else {
+		c.goesOn()
 	}
 	c.Resume()
 }

@@ -210,6 +210,14 @@ func errClientIdleInTransaction(timeout time.Duration) *Error {
 	}
 }
 
+// errClientIdleInMessage closes a client that holds a server and does not go on with its message.
+func errClientIdleInMessage(timeout time.Duration) *Error {
+	return &Error{
+		Severity: severityFatal, Code: "57P05", Message: "disconnecting client that has sent only a part of its message",
+		Detail: fmt.Sprintf("client_idle_in_transaction_timeout of %dms expired", timeout.Milliseconds()),
+	}
+}
+
 // errCancelled answers a request that was cancelled while it waited for a
 // server, in the words of Postgres.
 func errCancelled() *Error {

@@ -17,6 +17,8 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 		c.left -= int32(i)
 		if c.drop {
 			o.skip(i)
+		} else {
+			c.goesOn()
 		}
 	}
 	for len(b)-i >= wire.HeaderSize {

@@ -48,6 +48,8 @@ func (c *Client) checkTime(now time.Duration) {
 		if over(set.ClientIdleInTransactionTimeout) {
 			c.bye(errClientIdleInTransaction(set.ClientIdleInTransactionTimeout))
 		}
+	case c.silent() && over(set.ClientIdleInTransactionTimeout):
+		c.bye(errClientIdleInMessage(set.ClientIdleInTransactionTimeout))
 	case c.state == stateIdle || c.state == stateActive && !c.busy && c.server.Status() == wire.Idle:
 		if over(set.ClientIdleTimeout) {
 			c.bye(errClientIdle(set.ClientIdleTimeout))
@@ -60,4 +62,10 @@ func (c *Client) checkTime(now time.Duration) {
 	case over(set.ClientIdleInTransactionTimeout):
 		c.bye(errClientIdleInTransaction(set.ClientIdleInTransactionTimeout))
 	}
+}
+
+// silent reports whether the client has a server that waits for nothing but the rest of the
+// client's message.
+func (c *Client) silent() bool {
+	return c.state == stateActive && c.cut() && c.server.Pending() == 0 && !c.stalled
 }

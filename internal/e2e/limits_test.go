@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,12 +57,18 @@ func TestTimeoutsNameTheLimitAndItsValue(t *testing.T) {
 			"query_timeout = 200", func(c *frontendtest.Client) error { return c.Say(&pgproto3.Query{String: "SELECT pg_sleep(100)"}) },
 			"58000", "query_timeout of 200ms",
 		},
+		"query_timeout in a message": {"query_timeout = 200", halfAQuery, "58000", "query_timeout of 200ms"},
 		"client_idle_timeout": {
 			"client_idle_timeout = 200", func(c *frontendtest.Client) error { _, err := c.Query("SELECT 1"); return err },
 			"57P05", "client_idle_timeout of 200ms",
 		},
 		"client_idle_in_transaction_timeout": {
 			"client_idle_in_transaction_timeout = 200", func(c *frontendtest.Client) error { _, err := c.Query("BEGIN"); return err },
+			"57P05", "client_idle_in_transaction_timeout of 200ms",
+		},
+		"client_idle_in_transaction_timeout in a message": {
+			"client_idle_in_transaction_timeout = 200",
+			halfAQuery,
 			"57P05", "client_idle_in_transaction_timeout of 200ms",
 		},
 		"client_idle_in_transaction_timeout in a batch": {
@@ -91,6 +98,15 @@ func TestTimeoutsNameTheLimitAndItsValue(t *testing.T) {
 	}
 }
 
+// halfAQuery is said by a client that then falls silent, and has got a server for it.
+func halfAQuery(c *frontendtest.Client) error {
+	q, err := (&pgproto3.Query{String: "SELECT '" + strings.Repeat("x", 100_000) + "'"}).Encode(nil)
+	if err == nil {
+		_, err = c.Conn.Write(q[:60_000])
+	}
+	return err
+}
+
 func TestIdleInTransactionIsNotTimeSpentInQueries(t *testing.T) {
 	pg := testpg.ForTest(t)
 	database := pg.Database(t)
@@ -103,6 +119,28 @@ func TestIdleInTransactionIsNotTimeSpentInQueries(t *testing.T) {
 		query(t, c, "SELECT pg_sleep(0.3)")
 	}
 	query(t, c, "COMMIT")
+}
+
+func TestAClientThatGoesOnWithItsMessageIsNotIdle(t *testing.T) {
+	pg := testpg.ForTest(t)
+	database := pg.Database(t)
+	o := pg.Options(database, "transaction", 2)
+	o.General += "client_idle_in_transaction_timeout = 400\n"
+	p := testpg.Pgebb(t, o)
+	slow, clock := connect(t, through(p, database)), connect(t, through(p, database))
+	message, err := (&pgproto3.Query{String: "SELECT '" + strings.Repeat("x", 200_000) + "'"}).Encode(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for piece := range slices.Chunk(message, 50_000) {
+		if _, err := slow.Conn.Write(piece); err != nil {
+			t.Fatal(err)
+		}
+		query(t, clock, "SELECT pg_sleep(0.3)")
+	}
+	if _, err := slow.Until('Z'); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestACheckoutThatTakesTooLong(t *testing.T) {
