@@ -32,8 +32,11 @@ func (c *Client) checkedOut(s *backend.Server) {
 	c.busy = false
 }
 
-// goesOn notes that more of a message has come, or that the server takes more of it.
-func (c *Client) goesOn() { c.mark = c.Loop().Now() }
+// goesOn notes that so many bytes more of a message have come, or that the server takes more of it.
+func (c *Client) goesOn(n int) {
+	c.left -= int32(n)
+	c.mark = c.Loop().Now()
+}
 
 // working notes that the server is about to be given something to do.
 func (c *Client) working() {

@@ -25,7 +25,7 @@ func (c *Client) ServerTakes(*backend.Server) {
 	if c.left == 0 {
 		c.releaseIfDone()
 	} else {
-		c.goesOn()
+		c.goesOn(0)
 	}
 	c.Resume()
 }

@@ -14,11 +14,9 @@ func (c *Client) consume(b []byte) (used int, failure *Error) {
 	i := 0
 	if c.left > 0 {
 		i = min(int(c.left), len(b))
-		c.left -= int32(i)
+		c.goesOn(i)
 		if c.drop {
 			o.skip(i)
-		} else {
-			c.goesOn()
 		}
 	}
 	for len(b)-i >= wire.HeaderSize {

@@ -3,26 +3,29 @@ package memory
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// unmapFiles takes the pages of the program and its libraries out of the process, and
-// returns how many bytes they were. They stay in the system's cache, and those that are
-// still needed come back with a minor fault for each sixteen of them; the rest is what only
-// the start or a load that is over needed.
+// unmapFiles takes the pages of the program's file out of the process, and returns how many
+// bytes they were. They stay in the system's cache, and those that are still needed come
+// back with a minor fault for each sixteen of them; the rest is what only the start or a load
+// that is over needed.
 //
 // Pages that somebody changed would be lost, so a mapping that has any is left alone: what
-// the dynamic linker filled in, and the code while a debugger has breakpoints in it.
+// the dynamic linker filled in, and the code while a debugger has breakpoints in it. So are
+// all other files: a library may go, and something else be at its address by the time that
+// the system is told to drop what is there.
 func unmapFiles() (int64, error) {
 	all, err := readSmaps()
 	if err != nil {
-		return 0, fmt.Errorf("looking for mapped files: %w", err)
+		return 0, fmt.Errorf("looking for the program's file: %w", err)
 	}
 	var unmapped int64
 	var errs []error
-	for _, m := range all {
+	for _, m := range programOf(all, uint64(reflect.ValueOf(unmapFiles).Pointer())) {
 		if !m.unchangedFile() || m.rss == 0 {
 			continue
 		}
@@ -33,6 +36,25 @@ func unmapFiles() (int64, error) {
 		unmapped += m.rss
 	}
 	return unmapped, errors.Join(errs...)
+}
+
+// programOf is the mapping with an address in the program's code, and those of the same file that
+// adjoin it: they are there from the start to the end.
+func programOf(all []mapping, code uint64) []mapping {
+	for i, m := range all {
+		if code < m.start || code >= m.end {
+			continue
+		}
+		first, last := i, i+1
+		for first > 0 && all[first-1].end == all[first].start && all[first-1].name == m.name {
+			first--
+		}
+		for last < len(all) && all[last].start == all[last-1].end && all[last].name == m.name {
+			last++
+		}
+		return all[first:last]
+	}
+	return nil
 }
 
 // unchangedFile tells if the mapping is of a file that the process only reads, and has no
