@@ -2,8 +2,12 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -31,6 +35,9 @@ func TestCallsAreMadeTogetherIfThatIsWanted(t *testing.T) {
 			if err := p.Signal(s); err != nil {
 				t.Fatal(err)
 			}
+			if s == syscall.SIGSTOP {
+				eventually(t, 5*time.Second, func() string { return threadsThatRun(t, p.PID()) })
+			}
 			for _, c := range all {
 				if s == syscall.SIGSTOP {
 					says(t, c, 0, &pgproto3.Query{String: "SELECT 1"})
@@ -44,4 +51,24 @@ func TestCallsAreMadeTogetherIfThatIsWanted(t *testing.T) {
 			t.Errorf("io_uring = %t: %v reads and writes were made together", wanted, n)
 		}
 	}
+}
+
+// threadsThatRun says that a thread of a process has not stopped yet; empty if all have.
+func threadsThatRun(t *testing.T, pid int) string {
+	t.Helper()
+	all, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("process %d has no threads: %v", pid, err)
+	}
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		// The state stands behind the name, which is in parentheses.
+		if _, state, _ := strings.Cut(string(text), ") "); !strings.HasPrefix(state, "T") {
+			return "a thread runs: " + string(text)
+		}
+	}
+	return ""
 }
