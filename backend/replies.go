@@ -2,6 +2,7 @@ package backend
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/pgebb/pgebb/internal/wire"
 )
@@ -127,10 +128,17 @@ func (s *Server) message(typ byte, body []byte, whole bool) (forward bool, err e
 	return s.phase == phaseHeld && s.exchange == nil, nil
 }
 
+// farewell is why Postgres ends a connection that is idle.
+type farewell struct{ code, message string }
+
+func (f *farewell) Error() string {
+	return fmt.Sprintf("Postgres closed it: %s (SQLSTATE %s)", f.message, f.code)
+}
+
 // unsolicited is for what an idle server says. An ErrorResponse is its farewell.
 func (s *Server) unsolicited(typ byte, body []byte) error {
 	if typ == wire.ErrorResponse {
-		return errors.New(string(wire.ErrorField(body, 'M')))
+		return &farewell{string(wire.ErrorField(body, 'C')), string(wire.ErrorField(body, 'M'))}
 	}
 	return errors.New("a message that nobody asked for, type " + string(rune(typ)))
 }

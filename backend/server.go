@@ -379,8 +379,12 @@ func readsBody(typ byte) bool {
 	return false
 }
 
-// fail gives up a server that does not keep to the protocol.
+// fail gives up a server that has said goodbye, or does not keep to the protocol.
 func (s *Server) fail(err error) {
+	if said := (*farewell)(nil); errors.As(err, &said) {
+		s.end(said)
+		return
+	}
 	s.end(fmt.Errorf("protocol violation by the server: %w", err))
 }
 

@@ -202,6 +202,9 @@ func TestAnIdleServerThatDiesIsReplacedUnnoticed(t *testing.T) {
 		}
 	}
 	query(t, c, "SELECT 1")
+	if want := "Postgres closed it: terminating connection due to administrator command (SQLSTATE 57P01)"; !strings.Contains(p.Log(), want) {
+		t.Errorf("the log does not say %q: %s", want, p.Log())
+	}
 	c.Close()
 	epilogue(t, pg, p, database, 2)
 }
