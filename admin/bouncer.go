@@ -71,10 +71,10 @@ func bouncerCommands() []Command {
 			Columns: bouncerStatsColumns(true, true), run: bouncerStats(true, true),
 		},
 		{
-			Names: []string{"SHOW STATS_TOTALS"}, Doc: "The totals of SHOW STATS.", Columns: bouncerStatsColumns(true, false), run: bouncerStats(true, false),
+			Names: []string{"SHOW STATS_TOTALS"}, Doc: "The totals of SHOW STATS; times are in microseconds.", Columns: bouncerStatsColumns(true, false), run: bouncerStats(true, false),
 		},
 		{
-			Names: []string{"SHOW STATS_AVERAGES"}, Doc: "The averages of SHOW STATS.", Columns: bouncerStatsColumns(false, true), run: bouncerStats(false, true),
+			Names: []string{"SHOW STATS_AVERAGES"}, Doc: "The averages of SHOW STATS; times are in microseconds.", Columns: bouncerStatsColumns(false, true), run: bouncerStats(false, true),
 		},
 		{
 			Names: []string{"SHOW DATABASES"}, Doc: "One line for each database. Limits that pgebb does not have are 0.",
@@ -102,7 +102,7 @@ func bouncerCommands() []Command {
 			Columns: bouncerSocketColumns(), run: bouncerAllSockets(true),
 		},
 		{
-			Names: []string{"SHOW TOTALS"}, Doc: "SHOW STATS of all databases together, one line for each figure.",
+			Names: []string{"SHOW TOTALS"}, Doc: "SHOW STATS of all databases together, one line for each figure; times are in microseconds.",
 			Columns: concat(text("name"), numeric("value")), run: bouncerAllTotals,
 		},
 		{Names: []string{"SHOW STATE"}, Doc: "Whether anything is paused.", Columns: text("key", "value"), run: bouncerState},
