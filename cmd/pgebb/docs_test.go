@@ -136,11 +136,56 @@ func TestTheCommandsOfTheReadmeAreUnderstood(t *testing.T) {
 }
 
 func TestDocumentsLinkToWhatIsThere(t *testing.T) {
-	for _, name := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/configuration.md", "docs/getting-started.md", "docs/memory.md", "docs/operations.md", "docs/moving-from-pgdog.md"} {
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/configuration.md", "docs/getting-started.md", "docs/memory.md", "docs/operations.md", "docs/moving-from-pgdog.md", "docs/moving-from-pgbouncer.md"} {
 		for _, link := range submatches(`\]\(([^)#:]+)\)`, read(t, name)) {
 			if _, err := os.Stat(filepath.Join("..", "..", filepath.Dir(name), link)); err != nil {
 				t.Errorf("%s has a dead link: %v", name, err)
 			}
 		}
+	}
+}
+
+func TestThePageOnPgBouncerNamesKeysThatThereAre(t *testing.T) {
+	page := read(t, "docs/moving-from-pgbouncer.md")
+	known := map[string]bool{"full": true}
+	for _, table := range config.Reference() {
+		known["["+table.Name+"]"], known["[["+table.Name+"]]"] = true, true
+		for _, k := range table.Keys {
+			known[k.Name] = true
+		}
+	}
+	rows := submatches("(?m)^\\| [a-z_`, ]+ \\| ([^|]+) \\|", page)
+	if len(rows) < 25 {
+		t.Fatalf("the page has only %d settings", len(rows))
+	}
+	for _, row := range rows {
+		for _, name := range submatches("`([^`]+)`", row) {
+			if !known[name] {
+				t.Errorf("%s is no key", name)
+			}
+		}
+	}
+}
+
+func TestTheExamplesOfThePageOnPgBouncerAreGood(t *testing.T) {
+	blocks := submatches("(?s)```toml\n(.*?)```", read(t, "docs/moving-from-pgbouncer.md"))
+	if len(blocks) != 2 {
+		t.Fatalf("the page has %d blocks of toml", len(blocks))
+	}
+	var files []string
+	for i, name := range []string{"pgdog.toml", "users.toml"} {
+		files = append(files, filepath.Join(t.TempDir(), name))
+		if err := os.WriteFile(files[i], []byte(blocks[i]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg, problems := config.Load(config.Source{
+		ConfigPath: files[0], UsersPath: files[1], Env: func(string) (string, bool) { return "", false },
+	})
+	for _, p := range problems {
+		t.Error(p)
+	}
+	if _, ok := cfg.FindPool("app", "app"); !ok {
+		t.Error("there is no pool for user app at database app")
 	}
 }
