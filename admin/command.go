@@ -29,6 +29,7 @@ type Command struct {
 	// ReadOnly says that stats users may use it as well.
 	ReadOnly bool
 
+	secret  bool   // what stands behind the name may be a secret, and is not logged
 	columns bool   // a list of columns can stand behind the name
 	filter  string // the column that a LIKE behind the name is for
 	run     func(r *request) ([][]*string, error)
@@ -43,6 +44,7 @@ type request struct {
 	notice   func(message, detail string) // tells the operator something besides
 	name     string                       // of the command, as it was found
 	operator bool                         // false for stats users, who may only look
+	log      func(command string)         // before what the command does is done
 }
 
 // commandError is an error that an operator gets.
@@ -140,6 +142,14 @@ type statement struct {
 	args   []word
 	shown  []int                    // of cmd.Columns
 	filter func(row []*string) bool // nil if all rows are shown
+}
+
+// text is what the log says of a statement.
+func (st *statement) text() string {
+	if st.cmd.secret {
+		return st.name
+	}
+	return strings.Join(append([]string{st.name}, texts(st.args)...), " ")
 }
 
 // parse finds out what a single statement is, and whether the operator may say it.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"sync"
@@ -40,6 +41,7 @@ type session struct {
 	operator bool // false for who may only look
 	conn     net.Conn
 	in       *bufio.Reader // of conn
+	log      *slog.Logger
 	pg       *pgproto3.Backend
 	types    *pgtype.Map
 	key      [8]byte // process id and secret for cancel requests; constant
@@ -54,11 +56,12 @@ type session struct {
 
 // Serve talks to one operator, whose login is done up to and including
 // AuthenticationOk, until that one leaves or the connection is closed. Both the simple
-// and the extended protocol are spoken. operator is false for who may only look.
-func (c *Console) Serve(conn net.Conn, dialect Dialect, operator bool) error {
+// and the extended protocol are spoken. operator is false for who may only look. Commands
+// that do something are logged.
+func (c *Console) Serve(conn net.Conn, dialect Dialect, operator bool, log *slog.Logger) error {
 	in := bufio.NewReader(conn)
 	s := &session{
-		Console: c, dialect: dialect, operator: operator, conn: conn, in: in, pg: pgproto3.NewBackend(in, conn), types: pgtype.NewMap(),
+		Console: c, dialect: dialect, operator: operator, conn: conn, in: in, log: log, pg: pgproto3.NewBackend(in, conn), types: pgtype.NewMap(),
 		statements: map[string]*statement{}, portals: map[string]*portal{},
 	}
 	s.pg.SetMaxBodyLen(maxMessage)
@@ -217,9 +220,20 @@ func (s *session) run(st *statement) ([][]*string, *commandError) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.setCancel(cancel)
 	stop := s.watch(cancel)
+	logged := ""
+	log := func(command string) {
+		logged = command
+		s.log.Info("console command", "command", command)
+	}
+	if !st.cmd.ReadOnly {
+		log(st.text())
+	}
 	rows, err := st.cmd.run(&request{
-		Console: s.Console, ctx: ctx, args: st.args, dialect: s.dialect, notice: s.notice, name: st.name, operator: s.operator,
+		Console: s.Console, ctx: ctx, args: st.args, dialect: s.dialect, notice: s.notice, name: st.name, operator: s.operator, log: log,
 	})
+	if err != nil && logged != "" {
+		s.log.Info("console command failed", "command", logged, "error", err)
+	}
 	stop()
 	s.setCancel(nil)
 	cancel()

@@ -203,6 +203,38 @@ func TestCommandsDoWhatTheySay(t *testing.T) {
 	}
 }
 
+func TestTheLogHasWhatWasDoneAndNoSecrets(t *testing.T) {
+	f := &fake{}
+	c := newConsole(f)
+	o := connect(t, c, PgDog, true)
+	for _, command := range []string{
+		"SHOW POOLS", "BEGIN", "SET application_name TO x", "pause ann app", "SET auth_password TO 'hush'", "RESET ALL", "PROBE 'postgres://u:hush@h/d'", "SHUTDOWN",
+	} {
+		o.ask(command)
+	}
+	f.err = errFake
+	o.ask("RECONNECT app")
+	stats := connect(t, c, PgDog, false)
+	stats.ask("PAUSE")
+	stats.ask("SET query_timeout TO 5")
+	var got []string
+	for line := range strings.Lines(o.log.String()) {
+		_, message, _ := strings.Cut(strings.TrimSpace(line), "msg=")
+		got = append(got, message)
+	}
+	want := []string{
+		`"console command" command="PAUSE ann app"`, `"console command" command="SET auth_password"`, `"console command" command="RESET all"`,
+		`"console command" command=PROBE`, `"console command" command=SHUTDOWN`,
+		`"console command" command="RECONNECT app"`, `"console command failed" command="RECONNECT app" error="it does not work"`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the log has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if log := stats.log.String(); log != "" {
+		t.Errorf("what a stats user may not do is logged: %s", log)
+	}
+}
+
 func TestWhatIsNotUnderstoodIsAnErrorWithASuggestion(t *testing.T) {
 	c := newConsole(&fake{})
 	dog, bouncer := connect(t, c, PgDog, true), connect(t, c, PgBouncer, true)

@@ -81,7 +81,7 @@ func doCommands() []Command {
 			},
 		},
 		{
-			Names: []string{"PROBE"}, Args: "'postgres://user:password@host:port/database'", Columns: bigint("latency"), Dialect: both, Tag: "PROBE", run: probe,
+			Names: []string{"PROBE"}, Args: "'postgres://user:password@host:port/database'", Columns: bigint("latency"), Dialect: both, secret: true, Tag: "PROBE", run: probe,
 			Doc: "Connect to a Postgres and say how many milliseconds that took.",
 		},
 		{
@@ -245,10 +245,11 @@ func set(r *request) ([][]*string, error) {
 	if len(words) != 2 {
 		return nil, syntaxError("", "SET takes a key and a value: SET query_timeout TO 5000")
 	}
-	if err := r.mayChange(); err != nil {
+	key := strings.ToLower(words[0].text)
+	if err := r.mayChange(key); err != nil {
 		return nil, err
 	}
-	return nil, asError("22023", r.src.Control.Set(strings.ToLower(words[0].text), words[1].text))
+	return nil, asError("22023", r.src.Control.Set(key, words[1].text))
 }
 
 func reset(r *request) ([][]*string, error) {
@@ -260,20 +261,22 @@ func reset(r *request) ([][]*string, error) {
 	case ignoresSetting(key), key == "all" && !r.operator:
 		r.notice("RESET ignored", "The console has no use for run-time parameters of Postgres.")
 		return nil, nil
-	case key == "all":
-		key = ""
 	}
-	if err := r.mayChange(); err != nil {
+	if err := r.mayChange(key); err != nil {
 		return nil, err
+	}
+	if key == "all" {
+		key = ""
 	}
 	return nil, asError("22023", r.src.Control.Reset(key))
 }
 
-// mayChange refuses what a stats user may not do.
-func (r *request) mayChange() error {
+// mayChange refuses what a stats user may not do, and logs it for others.
+func (r *request) mayChange(key string) error {
 	if !r.operator {
 		return notPermitted(r.name)
 	}
+	r.log(r.name + " " + key)
 	return nil
 }
 

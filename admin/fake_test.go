@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/pgebb/pgebb/internal/leak"
 	"github.com/pgebb/pgebb/internal/memory"
+	"github.com/pgebb/pgebb/internal/testlog"
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Check(m)) }
@@ -146,16 +148,17 @@ type operator struct {
 	conn net.Conn
 	key  *pgproto3.BackendKeyData
 	done chan error // what Serve has returned
+	log  *testlog.Buffer
 }
 
 // connect begins a session and reads the greeting.
 func connect(t *testing.T, c *Console, dialect Dialect, admin bool) *operator {
 	t.Helper()
 	ours, theirs := net.Pipe()
-	o := &operator{t: t, pg: pgproto3.NewFrontend(ours, ours), conn: ours, done: make(chan error, 1)}
+	o := &operator{t: t, pg: pgproto3.NewFrontend(ours, ours), conn: ours, done: make(chan error, 1), log: new(testlog.Buffer)}
 	go func() {
 		defer theirs.Close()
-		o.done <- c.Serve(theirs, dialect, admin)
+		o.done <- c.Serve(theirs, dialect, admin, slog.New(slog.NewTextHandler(o.log, nil)))
 	}()
 	t.Cleanup(func() { ours.Close(); <-o.done; o.done <- nil })
 	for {

@@ -30,11 +30,15 @@ type operators struct{ *pooler }
 
 // Serve implements [frontend.Console].
 func (o operators) Serve(conn net.Conn, database string, operator bool) error {
+	client := "unix"
+	if a := conn.RemoteAddr(); a != nil && a.Network() != "unix" {
+		client = a.String()
+	}
 	dialect := admin.PgDog
 	if o.cfg.Load().SpeaksBouncer(database) {
 		dialect = admin.PgBouncer
 	}
-	return o.console.Serve(conn, dialect, operator)
+	return o.console.Serve(conn, dialect, operator, o.log.With("client", client))
 }
 
 // Cancel implements [frontend.Console].

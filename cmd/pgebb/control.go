@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -115,25 +116,17 @@ func (p *pooler) Shutdown(how admin.Shutdown) {
 	}
 }
 
-// commanded logs a command that was carried out.
-func (p *pooler) commanded(command string, s admin.Scope, err error) error {
-	if err == nil {
-		p.log.Info("console command", "command", command, "user", s.User, "database", s.Database)
-	}
-	return err
-}
-
 // Pause implements [admin.Control].
 func (p *pooler) Pause(s admin.Scope) error {
-	return p.commanded("PAUSE", s, p.registry.Pause(pool.Scope(s)))
+	return p.registry.Pause(pool.Scope(s))
 }
 
 // Maintain implements [admin.Control].
 func (p *pooler) Maintain(s admin.Scope, on bool) error {
 	if on {
-		return p.commanded("MAINTENANCE ON", s, p.registry.Maintain(pool.Scope(s)))
+		return p.registry.Maintain(pool.Scope(s))
 	}
-	return p.commanded("MAINTENANCE OFF", s, p.registry.EndMaintenance(pool.Scope(s)))
+	return p.registry.EndMaintenance(pool.Scope(s))
 }
 
 // Resume implements [admin.Control].
@@ -141,12 +134,12 @@ func (p *pooler) Resume(s admin.Scope) error {
 	if err := p.registry.Resume(pool.Scope(s)); err != nil {
 		return err
 	}
-	return p.commanded("RESUME", s, p.registry.EndMaintenance(pool.Scope(s)))
+	return p.registry.EndMaintenance(pool.Scope(s))
 }
 
 // Reconnect implements [admin.Control].
 func (p *pooler) Reconnect(s admin.Scope) error {
-	return p.commanded("RECONNECT", s, p.registry.Reconnect(pool.Scope(s)))
+	return p.registry.Reconnect(pool.Scope(s))
 }
 
 // Outdated implements [admin.Control].
@@ -162,7 +155,7 @@ func (p *pooler) Kill(s admin.Scope) error {
 		return err
 	}
 	n := p.frontend.Kill(pool.Scope(s))
-	p.log.Info("console command", "command", "KILL", "user", s.User, "database", s.Database, "clients", n)
+	p.log.Info("clients closed by KILL", "clients", n)
 	return nil
 }
 
@@ -175,7 +168,7 @@ func (p *pooler) Disable(database string, on bool) error {
 		return pool.ErrNoPool{Scope: pool.Scope{Database: database}}
 	}
 	p.frontend.Disable(database, on)
-	return p.commanded(map[bool]string{true: "DISABLE", false: "ENABLE"}[on], admin.Scope{Database: database}, nil)
+	return nil
 }
 
 // ResetPrepared implements [admin.Control].
@@ -184,8 +177,10 @@ func (p *pooler) ResetPrepared() int { return p.registry.Registry().Reset() }
 // Probe implements [admin.Control]. The URL is never shown: it has a password in it.
 func (p *pooler) Probe(ctx context.Context, url string) (time.Duration, error) {
 	cfg, problems := config.Load(config.Source{DatabaseURLs: []string{url}})
-	if err := problems.Err(); err != nil {
-		return 0, fmt.Errorf("PROBE: %w", err)
+	for _, problem := range problems {
+		if !problem.Warning {
+			return 0, errors.New("PROBE: " + problem.Message)
+		}
 	}
 	started := time.Now()
 	session, err := backend.Connect(ctx, p.registry.Target(&cfg.Pools()[0]))
