@@ -219,13 +219,10 @@ func TestALoginThatWaitsTooLongEnds(t *testing.T) {
 // has not taken, is pending for it then.
 func TestAClientThatDoesNotReadYetIsAClientAllTheSame(t *testing.T) {
 	f := listening(t, "trust", io.Discard)
-	setBuffer := func(socket syscall.RawConn, option int) error {
-		return socket.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, option, 4<<10) })
-	}
-	ln, err := f.listeners[0].Listener.(*net.TCPListener).SyscallConn()
-	must(t, err)
-	must(t, setBuffer(ln, unix.SO_SNDBUF))
-	d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error { return setBuffer(c, unix.SO_RCVBUF) }}
+	must(t, unix.SetsockoptInt(listeningSocket(t, f.address(0)), unix.SOL_SOCKET, unix.SO_SNDBUF, 4<<10))
+	d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4<<10) })
+	}}
 	conn, err := d.Dial("tcp", f.address(0).String())
 	must(t, err)
 	defer conn.Close()

@@ -24,12 +24,12 @@ import (
 // Listener accepts connections at one address. It lives on a loop, and so do the connections
 // from the first: a goroutine that waits would be woken for each.
 type Listener struct {
-	net.Listener                                                 // the socket; constant
-	conn         loop.Conn                                       // for the same; the loop's
-	f            *Frontend                                       // constant
-	next         func() (fd int, from netip.AddrPort, err error) // conn.Accept, but in tests; constant
-	failing      bool                                            // and that was logged; the loop's
-	resting      bool                                            // accepting is tried again later; the loop's
+	conn    loop.Conn                                       // the socket; the loop's
+	addr    net.Addr                                        // constant
+	f       *Frontend                                       // constant
+	next    func() (fd int, from netip.AddrPort, err error) // conn.Accept, but in tests; constant
+	failing bool                                            // and that was logged; the loop's
+	resting bool                                            // accepting is tried again later; the loop's
 }
 
 // acceptTurn is how many connections are accepted before others get their turn.
@@ -129,21 +129,24 @@ func removeStale(path string) error {
 
 // acceptAt puts a socket that listens on a loop. next is what accepts there; nil for the system's call.
 func (f *Frontend) acceptAt(ln net.Listener, next func(*Listener) (int, netip.AddrPort, error)) (l *Listener, err error) {
-	l = &Listener{Listener: ln, f: f}
+	l = &Listener{addr: ln.Addr(), f: f}
+	if unixSocket, ok := ln.(*net.UnixListener); ok {
+		unixSocket.SetUnlinkOnClose(false) // it listens on
+	}
 	if l.next = l.conn.Accept; next != nil {
 		l.next = func() (int, netip.AddrPort, error) { return next(l) }
 	}
-	if err = l.conn.InitListening(ln, l); err == nil {
-		on := f.loops.Loops()[0]
-		if !on.Call(func() { err = on.AddListening(&l.conn) }) {
-			err = net.ErrClosed
-		}
-		if err != nil {
-			l.conn.Close()
-		}
+	if err = l.conn.InitListening(ln, l); err != nil {
+		l.unlink()
+		return nil, err
+	}
+	on := f.loops.Loops()[0]
+	if !on.Call(func() { err = on.AddListening(&l.conn) }) {
+		err = net.ErrClosed
 	}
 	if err != nil {
-		ln.Close()
+		l.conn.Close()
+		l.unlink()
 		return nil, err
 	}
 	f.mu.Lock()
@@ -200,7 +203,14 @@ func (l *Listener) Close() {
 	if on := l.conn.Loop(); on != nil {
 		on.Call(l.conn.Close)
 	}
-	_ = l.Listener.Close() // there is nothing to be done about an error
+	l.unlink()
+}
+
+// unlink removes the file of a Unix socket.
+func (l *Listener) unlink() {
+	if l.addr.Network() == "unix" {
+		_ = os.Remove(l.addr.String()) // there is nothing to be done about an error
+	}
 }
 
 // backlog is how many connections wait to be accepted at most; Go asks for as many

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -64,7 +65,7 @@ func newFrontend(t testing.TB, dir string, log io.Writer) *Frontend {
 }
 
 // address is where the frontend's i-th listener is.
-func (f *Frontend) address(i int) net.Addr { return f.listeners[i].Addr() }
+func (f *Frontend) address(i int) net.Addr { return f.listeners[i].addr }
 
 // dial connects to an address; the connection is closed at the end of the test.
 func dial(t *testing.T, a net.Addr) net.Conn {
@@ -325,20 +326,37 @@ func TestTheSocketThatListensHasTheTCPOptions(t *testing.T) {
 	if err := f.Listen(); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := f.listeners[0].Listener.(*net.TCPListener).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := listeningSocket(t, f.address(0))
 	for name, c := range map[string]struct{ level, option, want int }{
 		"SO_KEEPALIVE":     {unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
 		"TCP_KEEPCNT":      {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 7},
 		"TCP_USER_TIMEOUT": {unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 4000},
 	} {
-		var got int
-		if cerr := raw.Control(func(fd uintptr) { got, err = unix.GetsockoptInt(int(fd), c.level, c.option) }); cerr != nil || err != nil || got != c.want {
-			t.Errorf("%s is %d, want %d (%v, %v)", name, got, c.want, cerr, err)
+		if got, err := unix.GetsockoptInt(fd, c.level, c.option); err != nil || got != c.want {
+			t.Errorf("%s is %d, want %d (%v)", name, got, c.want, err)
 		}
 	}
+}
+
+// listeningSocket is the descriptor of the socket of this process that listens at a port of IPv4.
+func listeningSocket(t *testing.T, addr net.Addr) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	for _, entry := range open {
+		fd, err := strconv.Atoi(entry.Name())
+		must(t, err)
+		bound, err := unix.Getsockname(fd)
+		if err != nil {
+			continue // it is no socket
+		}
+		listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+		if in, ok := bound.(*unix.SockaddrInet4); ok && err == nil && listens == 1 && in.Port == addr.(*net.TCPAddr).Port {
+			return fd
+		}
+	}
+	t.Fatalf("nothing listens at %v", addr)
+	return -1
 }
 
 func TestTCPOptionsThatAreNoneStopTheStart(t *testing.T) {

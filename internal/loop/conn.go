@@ -66,9 +66,13 @@ func (c *Conn) Init(nc net.Conn, h Handler) error {
 	return c.duplicate(nc, h)
 }
 
-// InitListening is [Conn.Init] for a socket that listens, and is for [Loop.AddListening]. ln is the
-// caller's still: the socket listens until both are closed.
-func (c *Conn) InitListening(ln net.Listener, h Handler) error { return c.duplicate(ln, h) }
+// InitListening is [Conn.Init] for a socket that listens, and is for [Loop.AddListening]. ln is closed,
+// and the socket listens on: the runtime, which has sockets of its own watched whether or not
+// anybody waits for them, would wake up for each connection, too.
+func (c *Conn) InitListening(ln net.Listener, h Handler) error {
+	defer ln.Close()
+	return c.duplicate(ln, h)
+}
 
 // duplicate makes a descriptor of the connection's own for a socket.
 func (c *Conn) duplicate(socket any, h Handler) error {
